@@ -31,6 +31,8 @@ ORDER = (
     "local_attention",
     "data_pipeline",
     "csv_batch",
+    "slice_batch",
+    "example_batch",
     "wide_deep_records",
     "large_build",
     "large_first_run",

@@ -13,6 +13,8 @@ COUNT = 3
 WEIGHTS = np.random.RandomState(1).rand(4, 5).astype(np.float32)
 FILTER = np.random.RandomState(2).rand(2, 2, 2, 3).astype(np.float32)
 
+RESIZES = tf.image.resize_bilinear, tf.image.resize_nearest_neighbor
+
 Case = tuple[Callable[..., Any], list[list[int]]]
 
 CASES: dict[str, Case] = {
@@ -57,6 +59,22 @@ CASES: dict[str, Case] = {
     "slices": (
         lambda x: (x[1], x[:, ::-1], x[..., 1], x[None, 0], tf.slice(x, [0, 1], [1, -1])),
         [[2, 3]],
+    ),
+    "slices_anywhere": (
+        lambda x, y: tf.slice(x, tf.cast([y * 3, 0, 0.0], tf.int32), [2, 2, 1]),
+        [[4, 2, 2], []],
+    ),
+    "resized": (
+        lambda x: [resize(x, [4, 2]) for resize in RESIZES],
+        [[1, 2, 3, 2]],
+    ),
+    "contrast": (
+        lambda x, y: [tf.stop_gradient(tf.image.adjust_contrast(x, f)) for f in (2.0, y)],
+        [[2, 3, 3], []],
+    ),
+    "colours": (
+        lambda x: tf.stop_gradient(tf.image.adjust_hue(tf.image.adjust_saturation(x, 2.0), 0.2)),
+        [[2, 3, 3]],
     ),
     "pad": (
         lambda x: tf.pad(x, [[1, 0], [0, 2]]) + tf.pad(x, [[1, 0], [0, 2]], "SYMMETRIC"),

@@ -100,6 +100,25 @@ def of_variables(index: Any) -> Components:
     return [tf.gather(ref, index), tf.gather(handle, index), tf.shape(ref)[0]]
 
 
+def changed(features: Any) -> Components:
+    pixels = tf.expand_dims(image(features), 2)
+    label = features["label"]
+    begin = tf.cast(tf.stack([label % 2, 0, 0]), tf.int32)
+    with tf.control_dependencies([tf.Assert(tf.reduce_all(tf.shape(pixels) >= 1), [label])]):
+        turned = tf.cond(label < 2, lambda: pixels[::-1], lambda: pixels + 100.0)
+    return [
+        turned,
+        tf.slice(pixels, begin, [2, 2, 1]),
+        tf.image.adjust_contrast(pixels, tf.cast(label, tf.float32)),
+        tf.image.resize_images(pixels, [4, 4]),
+    ]
+
+
+def divided(index: Any) -> Components:
+    """Divide by zero in the side that is not taken."""
+    return [tf.cond(index % 5 > 0, lambda: 100 // (index % 5), lambda: -index)]
+
+
 PIPELINES = {
     "slices of constants": of_index(
         lambda index: [tf.gather(list("abcdefghijklmnopqrst"), index), index * 2]
@@ -111,6 +130,8 @@ PIPELINES = {
         lambda index: [tf.add([index], [[1], [2]]), tf.stack([index] * 2) * index]
     ),
     "a division": of_index(lambda index: [100 // (index + 1), 7 % (index + 1)]),
+    "sides that fail": of_index(divided),
+    "changed images": of_example(FEATURES, changed),
     "images": of_example(FEATURES, lambda features: [image(features), features["label"]]),
     "standardised images": of_example(FEATURES, standardised),
     "features with defaults": of_example(FEATURES, lambda features: [features["size"] * 2.0]),
@@ -163,3 +184,26 @@ def test_several_elements_give_the_results_of_single_steps(
             np.testing.assert_allclose(column, right, rtol=1e-6, atol=1e-7)
         else:
             np.testing.assert_array_equal(column, right)
+
+
+def test_each_of_several_elements_gets_random_numbers_of_its_own() -> None:
+    source = tf.FIFOQueue(COUNT, [tf.float32], [[]])
+    queue = tf.FIFOQueue(4 * COUNT, [tf.float32], [[]])
+    target = queue.enqueue(source.dequeue() + tf.random_uniform([]))
+    with tf.Session() as session:
+        session.run(source.enqueue_many([[0.0] * COUNT]))
+        session.run_until(cancellation.Cancellation(), target)
+        assert len(set(session.run(queue.dequeue_many(COUNT)).tolist())) == COUNT
+
+
+def test_operations_that_fill_one_queue_take_turns_after_a_few_elements() -> None:
+    sources = [tf.FIFOQueue(100, [tf.int32], [[]]) for _ in range(2)]
+    queue = tf.FIFOQueue(200, [tf.int32], [[]])
+    targets = [queue.enqueue(source.dequeue()) for source in sources]
+    with tf.Session() as session:
+        for number, source in enumerate(sources):
+            session.run(source.enqueue_many([[number] * 100]))
+        for target in targets:
+            session.run_until(cancellation.Cancellation(), target)
+        values = session.run(queue.dequeue_up_to(queue.size()))
+        assert values.tolist() == [0] * 8 + [1] * 8

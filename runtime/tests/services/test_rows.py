@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import capstan as tf
+from capstan.framework.raw import raw
 from capstan.graph import prune
 from capstan.services import rows
 
@@ -52,16 +53,25 @@ def test_a_step_reads_several_lines_and_another_enqueues_them() -> None:
     assert inputs.issuperset(found.elements)
 
 
-def test_a_step_reads_at_most_a_quarter_of_the_capacity_of_the_queue() -> None:
+def test_a_step_reads_at_most_half_of_the_capacity_of_the_queue() -> None:
     found, _ = widened(stacked, capacity=32)
-    assert most_taken(found) == 8
-    assert found.most == 24
+    assert most_taken(found) == 16
+    assert found.most == 16
     assert found.nodes[found.size.node].op == "QueueSizeV2"
 
 
-def waiting(key: Any, line: Any) -> list[Any]:
-    with tf.control_dependencies([tf.no_op()]):
+def checked(key: Any, line: Any) -> list[Any]:
+    with tf.control_dependencies([tf.Assert(tf.not_equal(line, ""), [key])]):
         return [tf.identity(line)]
+
+
+def checked_on_one_side(key: Any, line: Any) -> list[Any]:
+    return [tf.cond(tf.equal(line, ""), lambda: checked(key, line)[0], lambda: line)]
+
+
+def merged(key: Any, line: Any) -> list[Any]:
+    sides = raw.Switch(data=line, pred=tf.equal(line, ""))
+    return [raw.Merge(inputs=[sides.output_false, sides.output_true]).value_index]
 
 
 def read_twice(key: Any, line: Any) -> list[Any]:
@@ -69,24 +79,21 @@ def read_twice(key: Any, line: Any) -> list[Any]:
     return [line, other]
 
 
-def decided(key: Any, line: Any) -> list[Any]:
-    return [tf.cond(tf.equal(line, ""), lambda: tf.constant("none"), lambda: line)]
-
-
 def example(line: Any, feature: Any) -> Any:
     return tf.parse_single_example(line, {"x": feature})["x"]
 
 
 ONE_BY_ONE: dict[str, Result] = {
-    "a control dependency": waiting,
+    "a check": checked,
+    "a check on one side": checked_on_one_side,
+    "the side that was taken": merged,
     "two reads": read_twice,
     "no record": lambda key, line: [tf.constant(1.0)],
-    "a random number": lambda key, line: [line, tf.random_uniform([])],
+    "a random number with a seed": lambda key, line: [line, tf.random_uniform([], seed=1)],
     "an image": lambda key, line: [tf.image.decode_png(line)],
-    "a condition": decided,
     "a file": lambda key, line: [tf.read_file(line)],
     "a default that is not constant": lambda key, line: [
-        *tf.decode_csv(line, [tf.random_uniform([1])])
+        *tf.decode_csv(line, [tf.string_to_number(tf.read_file(key))[None]])
     ],
     "a sparse feature": lambda key, line: [example(line, tf.VarLenFeature(tf.int64)).values],
     "a feature of any length": lambda key, line: [
@@ -105,7 +112,7 @@ def test_a_record_that_is_a_whole_file_is_read_alone() -> None:
 
 
 def test_a_small_queue_gets_its_elements_one_by_one() -> None:
-    assert widened(stacked, capacity=7)[0] is None
+    assert widened(stacked, capacity=3)[0] is None
 
 
 def dequeued(source: Any, sink: Any) -> Any:
@@ -125,7 +132,7 @@ def test_a_step_takes_the_elements_that_are_in_a_queue() -> None:
     found = dequeued(numbers, lambda _: numbers())
     (take,) = {edge.node for edge in found.elements}
     assert found.nodes[take].op == "_QueueDequeueReadyV2"
-    assert most_taken(found) == 25
+    assert most_taken(found) == 50
 
 
 @pytest.mark.parametrize(

@@ -408,7 +408,7 @@ def test_a_step_that_ends_while_its_queue_is_full_has_read_one_line(tmp_path: pa
     named = names.enqueue(str(tmp_path / "lines"))
     lines = tf.TextLineReader()
     _, line = lines.read(names)
-    queue = tf.FIFOQueue(20, [tf.float32], [[]])  # A step reads up to 5 lines.
+    queue = tf.FIFOQueue(20, [tf.float32], [[]])  # A step reads up to 10 lines.
     reading, produced = queue.enqueue(tf.string_to_number(line)), lines.num_records_produced()
     end = cancellation.Cancellation()
     with tf.Session() as session:

@@ -48,13 +48,19 @@ class StackedOperations(stacked.Loop):
         count: Any,
         sources: Mapping[graphs.Tensor, Operand],
         otherwise: Otherwise = cannot,
+        *,
+        redraws: bool = False,
     ) -> None:
-        """`sources` has the operands in place of some tensors. `count` is a scalar of int32."""
+        """`sources` has the operands in place of some tensors. `count` is a scalar of int32.
+
+        If `redraws`, random operations of the default graph draw numbers for each iteration too.
+        """
         self.raw = raw
         self.count = count
         self._graph = graphs.get_default_graph()
         self._operands = dict(sources)
         self._otherwise = otherwise
+        self._redraws = redraws
 
     def operand(self, tensor: graphs.Tensor) -> Operand:
         return self._operands[tensor]
@@ -76,7 +82,7 @@ class StackedOperations(stacked.Loop):
         self, op: graphs.Operation, row: opdef.OpDef, operands: list[Operand]
     ) -> Sequence[Operand]:
         # The random numbers of a forward pass are those that its results came from.
-        redraws = row.effect.random and op.graph is not self._graph
+        redraws = row.effect.random and (self._redraws or op.graph is not self._graph)
         if not redraws and not any(operand.is_stacked for operand in operands):
             if op.graph is self._graph:
                 outputs = list(op.outputs)

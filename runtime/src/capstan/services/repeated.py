@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from capstan import errors
 from capstan.core import devices
+from capstan.framework.ops import rowwise
 from capstan.services import rows, session_graph, signature, step, step_run
 from capstan.transport import cancellation as cancellations
 
@@ -73,7 +74,8 @@ def find(
     try:
         nodes = graph.needed(graph.nodes, (), (), requested.targets)
         is_here = all(devices.task_of(each.device) == home for each in nodes.values())
-        found = rows.widen(nodes, target) if is_here else None
+        in_turn = any(rowwise.adds_to(each, nodes[target]) for each in graph.nodes.values())
+        found = rows.widen(nodes, target, in_turn=in_turn) if is_here else None
     except errors.OpError:
         return None  # the step raises the error
     if found is None:

@@ -7,21 +7,25 @@ computes with all of them (`framework.ops.stacked`) and adds the results to the 
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from capstan.core import node as ir
 from capstan.core import shapes
+from capstan.executor import fold
 from capstan.framework import convert, facts, opdef, stacked_operations
 from capstan.framework import graph as graphs
 from capstan.framework.ops import rowwise, stacked
-from capstan.graph import infer
+from capstan.graph import both_sides, infer, prune, simplify
 
 _MOST = 64
 """The largest number of elements that a step takes. More elements save little time."""
 
-_SHARE = 4
+_MOST_IN_TURN = 8
+"""The same number if several operations add to the queue. A batch then has elements of each."""
+
+_SHARE = 2
 """A step takes at most this part of the capacity of the queue, so that threads stay in turn."""
 
 
@@ -41,11 +45,11 @@ class Rows:
     most: float
 
 
-def widen(nodes: Mapping[str, ir.Node], target: str) -> Rows | None:
+def widen(nodes: Mapping[str, ir.Node], target: str, *, in_turn: bool = False) -> Rows | None:
     """Return the steps that do the work of several steps of `target`.
 
-    `nodes` are the nodes that `target` needs, in topological order. Return None if a step has to
-    handle one element.
+    `nodes` are the nodes that `target` needs, in topological order. `in_turn`: other operations
+    add to the same queue. Return None if a step has to handle one element.
 
     Raises:
         InvalidArgumentError: a node does not fit its op.
@@ -56,20 +60,52 @@ def widen(nodes: Mapping[str, ir.Node], target: str) -> Rows | None:
         if (found := rowwise.element_shapes(node, nodes)) is not None
     }
     room = rowwise.room(nodes[target], nodes)
-    count = _MOST if room < 0 else min(_MOST, room // _SHARE)
-    if len(sources) != 1 or count < 2 or any(node.control for node in nodes.values()):
+    most = _MOST_IN_TURN if in_turn else _MOST
+    count = most if room < 0 else min(most, room // _SHARE)
+    if len(sources) != 1 or count < 2:
         return None
     ((source, element_shapes),) = sources.items()
     if nodes[source].inputs[0] == nodes[target].inputs[0]:
         return None
+    plain = _plain(nodes, source, element_shapes, target)
     try:
-        wide = _Wide(nodes, source, element_shapes, target)
+        wide = _Wide(plain, source, element_shapes, target)
         elements, size = wide.build(count)
     except (stacked_operations.CannotStackError, ValueError):
         return None
     element = tuple(ir.Edge(source, index) for index in range(len(elements)))
-    most = room - count if room >= 0 else math.inf
-    return Rows({**nodes, **wide.nodes()}, element, elements, size, most)
+    full = room - count if room >= 0 else math.inf
+    return Rows({**plain, **wide.nodes()}, element, elements, size, full)
+
+
+def _plain(
+    nodes: Mapping[str, ir.Node],
+    source: str,
+    element_shapes: Sequence[shapes.Shape],
+    target: str,
+) -> Mapping[str, ir.Node]:
+    """Return simpler nodes, in topological order, without conditionals and checks that hold.
+
+    The nodes of both sides of a conditional are among them.
+    """
+    types = [dtype for dtype, _ in infer.arguments(nodes[source])[1]]
+    elements = {
+        ir.Edge(source, index): infer.Fed(dtype, shape)
+        for index, (dtype, shape) in enumerate(zip(types, element_shapes, strict=True))
+    }
+    simple, keep = nodes, frozenset((source, target))
+    # A conditional has one predicate, and its sides have constants, after the nodes are simpler.
+    for _ in range(2):
+        simple, _ = simplify.simplify(simple, elements, keep, fold.evaluate)
+        simple = both_sides.selected(simple) or simple
+    held = {node.name for node in simple.values() if rowwise.holds(node, simple)}
+    free = {
+        name: replace(node, control=tuple(each for each in node.control if each not in held))
+        for name, node in simple.items()
+    }
+    # `_Wide` refuses nodes that do more than compute, and no other node needs to be waited for.
+    needed = prune.prune(free, (), (), (target,))
+    return {name: replace(node, control=()) for name, node in needed.items()}
 
 
 class _Wide:
@@ -79,7 +115,7 @@ class _Wide:
         self,
         nodes: Mapping[str, ir.Node],
         source: str,
-        element_shapes: list[shapes.Shape],
+        element_shapes: Sequence[shapes.Shape],
         target: str,
     ) -> None:
         """Copy the nodes except the target.
@@ -154,7 +190,7 @@ class _Wide:
         """Add the operations of the computation, and return the components to enqueue."""
         pairs = zip(self._source.outputs, taken, strict=True)
         sources = {element: stacked.Operand(tensor, True) for element, tensor in pairs}
-        loop = stacked_operations.StackedOperations(None, sources)
+        loop = stacked_operations.StackedOperations(None, sources, redraws=True)
         loop.count = loop.raw.Squeeze(
             stacked.from_axis(loop, loop.raw.Shape(taken[0]), 0, 1), squeeze_dims=[0]
         )
@@ -174,11 +210,14 @@ class _Wide:
 def _require_pure(node: ir.Node) -> None:
     """Check that a node does nothing but compute, so that it may run once for several elements.
 
+    A node with a seed draws the numbers of one element after the other.
+
     Raises:
         CannotStackError: it does more.
     """
     row = opdef.lookup(node.op)
     effect = row.effect
-    acts = effect.changes or effect.blocks or effect.random or effect.external or effect.calls
+    acts = effect.changes or effect.blocks or effect.external or effect.calls
+    acts = acts or (effect.random and not rowwise.draws_anew(node))
     if acts or (effect.makes and row.role not in (facts.Role.HANDLE, facts.Role.VARIABLE)):
         raise stacked_operations.CannotStackError(node.name)

@@ -100,6 +100,18 @@ def merge(name: str, sides: Sequence[ir.Edge], dtype: dtypes.DType, device: str)
     return ir.Node(name, "Merge", tuple(sides), (), device, {"T": dtype, "N": len(sides)})
 
 
+def select(
+    name: str,
+    predicate: ir.Edge,
+    if_true: ir.Edge,
+    if_false: ir.Edge,
+    dtype: dtypes.DType,
+    device: str,
+) -> ir.Node:
+    """Return a node whose output is one of two tensors of one shape."""
+    return ir.Node(name, "Select", (predicate, if_true, if_false), (), device, {"T": dtype})
+
+
 def stage(
     name: str,
     key: ir.Edge,

@@ -40,6 +40,19 @@ def element_shapes(node: ir.Node, nodes: Nodes) -> list[shapes.Shape] | None:
     return None
 
 
+def holds(node: ir.Node, nodes: Nodes) -> bool:
+    """Return whether `node` only checks a condition that is known to be true."""
+    if node.op != "Assert":
+        return False
+    condition = nodes[node.inputs[0].node]
+    return condition.op == "Const" and bool(condition.attrs["value"])
+
+
+def draws_anew(node: ir.Node) -> bool:
+    """Return whether the random numbers of `node` follow from no seed, if it draws any."""
+    return not (node.attrs.get("seed") or node.attrs.get("seed2"))
+
+
 def take_several(op: str) -> tuple[str, dtypes.DType]:
     """Return the op that takes several elements in place of `op`, and the type of their number.
 
@@ -56,6 +69,12 @@ def room(node: ir.Node, nodes: Nodes) -> int:
     if node.op not in _ENQUEUES:
         return 0
     return int(nodes[node.inputs[0].node].attrs.get("capacity", -1))
+
+
+def adds_to(node: ir.Node, other: ir.Node) -> bool:
+    """Return whether `node` adds to the queue of `other`, and the two are different nodes."""
+    is_enqueue = node.op in _ENQUEUES or node.op in _ENQUEUES.values()
+    return is_enqueue and node.inputs[:1] == other.inputs[:1] and node.name != other.name
 
 
 def size(op: str) -> str:

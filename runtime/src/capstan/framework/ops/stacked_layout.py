@@ -137,6 +137,30 @@ def _prefixed(*firsts: int) -> stacked.Rule:
     return rule
 
 
+_slices = _prefixed(0, -1)
+
+
+def _slice(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
+    if not operands[1].is_stacked:
+        return _slices(loop, op, operands)
+    sizes = op.inputs[2].op.constant_value()
+    if sizes is None or operands[2].is_stacked or (sizes < 0).any() or not sizes.size:
+        return None
+    raw = loop.raw
+    result, begins = stacked.on_top(loop, operands[0]), operands[1].tensor
+    full = [size == known for size, known in zip(sizes, op.inputs[0].shape.as_list(), strict=True)]
+    cut = [axis for axis, is_full in enumerate(full) if not is_full] or [0]
+    # An axis that is taken as a whole must begin at 0. Else its begin moves the first index out of
+    # bounds.
+    whole = np.where(np.arange(len(sizes)) == cut[0], 0, full) * 2**20
+    begins = raw.Add(begins, raw.Sum(raw.Mul(begins, whole), [1], keep_dims=True))
+    for axis in cut:
+        begin = raw.Slice(begins, [0, axis], [-1, 1])
+        places = raw.Add(begin, np.arange(sizes[axis]))
+        result = raw.GatherV2(result, places, axis + 1, batch_dims=1)
+    return stacked.stacked([result])
+
+
 def _pad(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
     if not _are_plain(operands[1:]):
         return None
@@ -224,7 +248,7 @@ for _names, _rule in (
     (("Fill",), _fill),
     (("Transpose", "ConjugateTranspose"), _transpose),
     (("Tile",), _prefixed(1)),
-    (("Slice",), _prefixed(0, -1)),
+    (("Slice",), _slice),
     (("Pad", "PadV2", "MirrorPad"), _pad),
     (("StridedSlice", "StridedSliceGrad"), _strided),
     (("Gather", "GatherV2"), _gather),

@@ -78,6 +78,19 @@ def _input_gradient(loop: Loop, op: Any, operands: Operands) -> list[Operand] | 
     return stacked.stacked([stacked.split(loop, loop.again(op, tensors)[0], sizes)])
 
 
+def _contrast(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
+    images, factor = operands
+    rank = op.inputs[0].shape.ndims
+    if not factor.is_stacked:
+        return stacked.only_first(loop, op, operands)
+    if rank is None or not images.is_stacked:
+        return None
+    raw = loop.raw
+    mean = raw.Mean(images.tensor, [-3, -2], keep_dims=True)
+    factors = stacked.of_rank(loop, factor, 0, rank)
+    return stacked.stacked([raw.Add(raw.Mul(raw.Sub(images.tensor, mean), factors), mean)])
+
+
 for _names, _rule in (
     (("MatMul",), _matmul),
     (("BatchMatMul", "BatchMatMulV2"), _batch_matmul),
@@ -94,6 +107,10 @@ for _names, _rule in (
     (("SparseSoftmaxCrossEntropyWithLogits",), stacked.in_one_batch(0, 1)),
     (("Conv2D", "Conv3D", "DepthwiseConv2dNative"), stacked.in_one_batch(0)),
     (("MaxPool", "AvgPool", "LRN"), stacked.in_one_batch(0)),
+    (("ResizeBilinear", "ResizeNearestNeighbor"), stacked.in_one_batch(0)),
+    (("ResizeBicubic", "ResizeArea"), stacked.in_one_batch(0)),
+    (("AdjustContrastv2",), _contrast),
+    (("AdjustHue", "AdjustSaturation"), stacked.only_first),
     (("MaxPoolGrad", "LRNGrad"), stacked.in_one_batch(0, 1, 2)),
     (("AvgPoolGrad", "Conv2DBackpropInput"), _input_gradient),
     (("DepthwiseConv2dNativeBackpropInput",), _input_gradient),
