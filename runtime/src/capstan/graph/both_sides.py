@@ -36,10 +36,12 @@ def selected(nodes: Mapping[str, ir.Node]) -> dict[str, ir.Node] | None:
             if decision is None:
                 return None
             predicate, is_true_first = decision
-            sides = inputs if is_true_first else inputs[::-1]
+            if_true, if_false = inputs if is_true_first else inputs[::-1]
             dtype = infer.attributes(node)["T"]
             predicate = passed.get(predicate, predicate)
-            done[node.name] = made.select(node.name, predicate, *sides, dtype, node.device)
+            done[node.name] = made.select(
+                node.name, predicate, if_true, if_false, dtype, node.device
+            )
         else:
             waits = [passed.get(ir.Edge(name, -1), ir.Edge(name)).node for name in node.control]
             done[node.name] = replace(node, inputs=inputs, control=tuple(waits))

@@ -1,5 +1,6 @@
 """The rules by which ops on shapes and axes compute all iterations of a loop at once."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,7 @@ def _prefixed(*firsts: int) -> stacked.Rule:
 _slices = _prefixed(0, -1)
 
 
-def _slice(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
+def _slice(loop: Loop, op: Any, operands: Operands) -> Sequence[Operand] | None:
     if not operands[1].is_stacked:
         return _slices(loop, op, operands)
     sizes = op.inputs[2].op.constant_value()
