@@ -196,6 +196,17 @@ def test_each_of_several_elements_gets_random_numbers_of_its_own() -> None:
         assert len(set(session.run(queue.dequeue_many(COUNT)).tolist())) == COUNT
 
 
+def test_the_error_about_the_end_names_the_node_that_takes_one_element() -> None:
+    source = tf.FIFOQueue(COUNT, [tf.float32], [[]])
+    element = source.dequeue()
+    target = tf.FIFOQueue(COUNT, [tf.float32], [[]]).enqueue(element)
+    with tf.Session() as session:
+        session.run(source.close())
+        with pytest.raises(tf.errors.OutOfRangeError) as caught:
+            session.run_until(cancellation.Cancellation(), target)
+    assert caught.value.op is element.op
+
+
 def test_operations_that_fill_one_queue_take_turns_after_a_few_elements() -> None:
     sources = [tf.FIFOQueue(100, [tf.int32], [[]]) for _ in range(2)]
     queue = tf.FIFOQueue(200, [tf.int32], [[]])

@@ -33,8 +33,9 @@ class Repeated:
     ) -> bool:
         """Take several elements and enqueue the results.
 
-        Return False, and take none, if the queue has no room for them. A step that ends while it
-        waits for room loses the elements that it has taken, so it should have taken only one.
+        Return False, and take none, if the source has ended, or the queue has no room for the
+        results. A step that ends while it waits for room loses the elements that it has taken, so
+        it should have taken only one. The error about the end should name the node of that step.
 
         If the computation of an element fails, enqueue the results of those before it, and raise
         the error. The elements after it are lost.
@@ -45,7 +46,10 @@ class Repeated:
         (size,) = self.size.run((), steps, deadline, cancellation)
         if size > self.most:
             return False
-        taken = self.take.run((), steps, deadline, cancellation)
+        try:
+            taken = self.take.run((), steps, deadline, cancellation)
+        except errors.OutOfRangeError:
+            return False
         try:
             self.enqueue.run(taken, steps, deadline, cancellation)
         except errors.InvalidArgumentError:
