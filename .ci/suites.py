@@ -143,7 +143,7 @@ def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
         *("cluster/test_strict_device.py", "cluster/test_several_gpus.py"),
         *("cluster/test_device_lists.py", "cluster/test_device_loops.py"),
         *("cluster/test_types_on_gpus.py", "compiler/test_repeats.py"),
-        "compiler/test_repeated_steps.py",
+        *("compiler/test_repeated_runs.py", "compiler/test_repeated_steps.py"),
         *("cluster/test_queues.py", "train/test_tensorflow.py"),
         "cluster/test_profile.py",
         *("compiler/test_order.py", "compiler/test_siblings.py"),
