@@ -208,9 +208,8 @@ def test_nodes_with_transposed_tables_run_together(op: str) -> None:
         fed[transposed] = table.T
         made = make(tf.transpose(transposed), *others)
         outputs += made if isinstance(made, tuple) else [made]
-    with tf.Session() as session:
-        with mock.patch.object(joint.Joint, "_one_by_one", refuse):
-            together = session.run(outputs, fed)
+    with tf.Session() as session, mock.patch.object(joint.Joint, "_one_by_one", refuse):
+        together = session.run(outputs, fed)
     assert_nodes_alone_give(together, outputs, fed)
 
 
