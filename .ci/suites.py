@@ -126,8 +126,10 @@ def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
     """Return the suite that runs tests of the runtime again with the GPU of `plugin` in each task.
 
     It leaves out the tests that make strict devices themselves, the tests whose tasks are other
-    processes, and the profile of a step, which is that of host memory. The tests of `hardware`
-    use a real GPU, and those of the kernels of GPUs use one instead of their strict device.
+    processes, and the profile of a step, which is that of host memory. It also leaves out the
+    largest files whose tests make no task in this process, or run on its CPU only: a GPU changes
+    nothing for them. The tests of `hardware` use a real GPU, and those of the kernels of GPUs use
+    one instead of their strict device.
     """
     variables = (
         *("api/test_resource_variables.py", "api/test_variables.py"),
@@ -141,9 +143,15 @@ def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
         *("cluster/test_strict_device.py", "cluster/test_several_gpus.py"),
         *("cluster/test_device_lists.py", "cluster/test_device_loops.py"),
         *("cluster/test_types_on_gpus.py", "compiler/test_repeats.py"),
-        "compiler/test_repeated_steps.py",
+        *("compiler/test_repeated_runs.py", "compiler/test_repeated_steps.py"),
         *("cluster/test_queues.py", "train/test_tensorflow.py"),
         "cluster/test_profile.py",
+        *("compiler/test_order.py", "compiler/test_siblings.py"),
+        *("framework/test_literals.py", "framework/test_static_values.py"),
+        *("kernels/test_choice.py", "kernels/test_example_wire.py", "kernels/test_gpu_list.py"),
+        *("kernels/test_patterns.py", "kernels/test_refusals.py", "kernels/test_runs.py"),
+        *("kernels/test_suppression.py", "kernels/test_training.py", "kernels/test_values.py"),
+        *("train/test_preemption.py", "train/test_replicas.py"),
     )
     return pytest(
         *(name, "runtime", CHECKERS, "-p", plugin),

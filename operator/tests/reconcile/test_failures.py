@@ -3,14 +3,13 @@
 The world shows instances as pods: with a name, a node, and the reasons that Kubernetes gives.
 """
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from reconcile.world import START, World, make_job, task, view
 
-from capstan_operator.api.names import ReplicaType, TaskName, Uid
-from capstan_operator.api.status import Phase, Status, TaskState
+from capstan_operator.api.names import TaskName
+from capstan_operator.api.status import Phase, Status
 from capstan_operator.reconcile.actions import StartTask, StopReason, StopTask
 from capstan_operator.reconcile.observe import Deletion, Observed, TaskPhase
 from capstan_operator.reconcile.plan import plan
@@ -222,97 +221,6 @@ def test_a_succeeded_task_keeps_its_state_when_its_pod_is_deleted() -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("reason", ["CreateFailed", "NameConflict"])
-def test_a_refused_pod_is_retried_with_growing_pauses_and_is_not_charged(
-    reason: str,
-) -> None:
-    world = World(make_job(run=QUICK), pods=True)
-    world.refused["worker-1"] = reason
-    world.settle()
-    row = world.row("worker-1")
-    assert (row.state.value, row.attempt, row.reason) == ("CreateFailed", 2, reason)
-    assert row.message == "the API server said no"
-    assert world.status.summary is not None
-    assert "worker-1: " in world.status.summary.reason
-    assert world.status.summary.reason.endswith("the API server said no")
-    assert [news.reason for news in world.news] == [reason]
-    waits = []
-    for _ in range(3):
-        assert world.again_at is not None
-        waits.append((world.again_at - world.now).total_seconds())
-        world.wait_for_retry()
-    assert waits[0] < waits[1] < waits[2]
-    assert world.row("worker-1").attempt == 5
-    restarts = world.status.restarts
-    assert (restarts.application, restarts.infrastructure) == (0, 0)
-    assert world.status.epoch == 1
-    conflict = [
-        condition for condition in world.status.conditions if condition.type == "NameConflict"
-    ]
-    assert [condition.message for condition in conflict] == (
-        ["worker-1: the API server said no"] if reason == "NameConflict" else []
-    )
-    world.refused.clear()
-    world.wait_for_retry()
-    assert world.states()["worker-1"] == "Running"
-    assert not [
-        condition for condition in world.status.conditions if condition.type == "NameConflict"
-    ]
-
-
-def test_the_first_failure_after_refused_starts_waits_as_long_as_any_first_failure() -> None:
-    world = World(make_job(run={}), pods=True)
-    world.refused["worker-1"] = "CreateFailed"
-    world.settle()
-    for _ in range(5):
-        world.wait_for_retry()
-    assert world.row("worker-1").refusals_in_a_row == 6
-    world.refused.clear()
-    world.wait_for_retry()
-    assert world.row("worker-1").refusals_in_a_row == 0
-    world.fail("worker-1", 1).settle()
-    assert world.again_at is not None
-    assert 4 <= (world.again_at - world.now).total_seconds() <= 5
-    world.refused["worker-1"] = "CreateFailed"
-    world.wait_for_retry()
-    row = world.row("worker-1")
-    assert (row.failures_in_a_row, row.refusals_in_a_row) == (1, 1)
-    world.refused.clear()
-    world.wait_for_retry()
-    world.fail("worker-1", 1).settle()
-    assert 8 <= (world.again_at - world.now).total_seconds() <= 10
-
-
-@pytest.mark.e2e
-def test_refused_pods_of_one_type_wait_together_and_share_one_event() -> None:
-    world = World(make_job(ps=0, workers=50, run={}), pods=True).settle()
-    for index in (*range(7, 12), 31):
-        # The failures have different times, so that the tasks have different pauses.
-        world.wait(0.7).fail(f"worker-{index}").settle()
-    for index in range(5, 40):
-        world.refused[f"worker-{index}"] = "CreateFailed"
-        if index not in (*range(7, 12), 31):
-            world.vanish(f"worker-{index}")
-    world.settle()
-    begin = world.now
-    rounds: dict[timedelta, int] = {}
-    while world.now < begin + timedelta(minutes=20):
-        announced, written = len(world.news), world.writes
-        world.wait_for_retry()
-        refused = sum(news.reason == "CreateFailed" for news in world.news[announced:])
-        rounds[world.now - begin] = refused
-        assert world.writes - written <= 2
-    assert sum(rounds.values()) < 15
-    assert sum(1 for late in rounds if late > timedelta(minutes=5)) < 5
-    waiting = {row.retry_at for row in world.status.tasks if row.state is TaskState.CREATE_FAILED}
-    assert len(waiting) == 1
-    world.refused.clear()
-    world.wait_for_retry()
-    assert set(world.states().values()) == {"Running"}
-    assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 35
-
-
-@pytest.mark.e2e
 @pytest.mark.parametrize("reason", ["Evicted", "CreateFailed"])
 def test_the_work_for_a_failure_does_not_grow_with_the_number_of_failures(
     reason: str, monkeypatch: pytest.MonkeyPatch
@@ -344,25 +252,6 @@ def test_the_work_for_a_failure_does_not_grow_with_the_number_of_failures(
     assert work[1] < 6 * work[0]
 
 
-def test_every_name_conflict_is_reported() -> None:
-    world = World(make_job(ps=0, workers=2), pods=True)
-    world.refused = {"worker-0": "NameConflict", "worker-1": "NameConflict"}
-    world.settle()
-    assert [news.reason for news in world.news] == ["NameConflict", "NameConflict"]
-
-
-def test_a_refused_start_is_not_a_restart() -> None:
-    world = World(make_job(run=QUICK), pods=True)
-    world.refused["worker-1"] = "CreateFailed"
-    world.settle().wait_for_retry().wait_for_retry()
-    world.refused.clear()
-    world.wait_for_retry()
-    assert (world.row("worker-1").attempt, world.row("worker-1").refused) == (4, 3)
-    assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 0
-    world.fail("worker-1").settle()
-    assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 1
-
-
 @pytest.mark.parametrize("end", ["refused", "withdrawn at its gate"])
 def test_an_attempt_that_has_not_run_is_not_restarted_with_the_whole_job(end: str) -> None:
     world = running(each={"worker": {"onFailure": "RestartJob"}})
@@ -379,21 +268,6 @@ def test_an_attempt_that_has_not_run_is_not_restarted_with_the_whole_job(end: st
     }
 
 
-def test_two_refused_tasks_may_have_views_with_the_same_uid() -> None:
-    uid = Uid("refused-1")
-    refused = [
-        view(name, TaskPhase.FAILED, uid=uid, reason="CreateFailed")
-        for name in ("ps-0", "worker-0")
-    ]
-    decided = plan(make_job(), Status(), Observed(tuple(refused)), START)
-    assert decided.status is not None
-    assert {str(row.name): row.state.value for row in decided.status.tasks} == {
-        "ps-0": "CreateFailed",
-        "worker-0": "CreateFailed",
-        "worker-1": "Pending",
-    }
-
-
 def test_a_grace_period_of_0_in_a_template_does_not_force_the_deletion() -> None:
     template = {"spec": {"containers": [{"name": "trainer"}], "terminationGracePeriodSeconds": 0}}
     each = {"ps": {"template": template}, "worker": {"template": template}}
@@ -401,85 +275,6 @@ def test_a_grace_period_of_0_in_a_template_does_not_force_the_deletion() -> None
     decided = world.succeed("worker-0").settle().wait(10).tick()
     stops = [action.grace_seconds for action in decided.actions if isinstance(action, StopTask)]
     assert stops == [1, 1]
-
-
-class TestTheEndOfAJobThatSucceeded:
-    """Workers end together, but kubelets report their pods one after the other. A pod that is
-    stopped before its end is reported loses the only log of its task."""
-
-    def world(self) -> World:
-        return World(make_job(workers=2), pods=True).settle().wait(60).succeed("worker-0")
-
-    def test_gives_workers_time_to_end_by_themselves(self) -> None:
-        world = self.world().settle()
-        assert world.status.phase is Phase.SUCCEEDED
-        assert not any(isinstance(action, StopTask) for action in world.done)
-        world.wait(2).succeed("worker-1").settle()
-        assert world.row("worker-1").state.value == "Succeeded"
-        stopped = [str(action.task) for action in world.done if isinstance(action, StopTask)]
-        assert stopped == ["ps-0"]
-
-    def test_stops_the_remaining_tasks_after_five_seconds(self) -> None:
-        world = self.world().settle()
-        assert world.again_at == world.now + timedelta(seconds=5)
-        world.wait_for_retry()
-        stopped = {str(action.task) for action in world.done if isinstance(action, StopTask)}
-        assert stopped == {"ps-0", "worker-1"}
-        assert world.again_at is None
-
-    def test_does_not_wait_if_only_parameter_servers_are_left(self) -> None:
-        world = World(make_job(workers=1), pods=True).settle().succeed("worker-0").settle()
-        assert [str(action.task) for action in world.done if isinstance(action, StopTask)] == [
-            "ps-0"
-        ]
-
-    def test_does_not_wait_for_tasks_that_are_stopping(self) -> None:
-        world = self.world().delete("worker-1")
-        world.tick()
-        assert [str(action.task) for action in world.done if isinstance(action, StopTask)] == [
-            "ps-0"
-        ]
-
-    def test_stops_tasks_at_once_if_the_clock_was_set_back(self) -> None:
-        world = self.world()
-        world.tick()
-        world.wait(-3600).settle()
-        assert any(isinstance(action, StopTask) for action in world.done)
-
-    def test_stops_tasks_at_once_if_the_job_has_failed(self) -> None:
-        world = World(make_job(workers=2, run={"backoffLimit": 0}), pods=True).settle()
-        world.fail("worker-0").tick()
-        assert world.status.phase is Phase.FAILED
-        assert any(isinstance(action, StopTask) for action in world.done)
-
-
-class TestASidecarOfATaskThatEnded:
-    """The kubelet ends the sidecar. The operator waits for this, so that it keeps the pod
-    and its logs."""
-
-    def stopped(self, world: World) -> set[str]:
-        return {str(action.task) for action in world.done if isinstance(action, StopTask)}
-
-    @pytest.mark.parametrize("fate", ["succeed", "fail"])
-    def test_has_time_to_end_when_the_job_is_over(self, fate: str) -> None:
-        world = World(make_job(workers=1, run={"backoffLimit": 0}), pods=True).settle()
-        getattr(world, fate)("worker-0").change("worker-0", sidecars_run=True).settle()
-        assert self.stopped(world) == {"ps-0"}
-        world.change("worker-0", sidecars_run=False).wait(60).settle()
-        assert self.stopped(world) == {"ps-0"}
-
-    def test_is_stopped_five_seconds_after_the_end_of_the_job(self) -> None:
-        world = World(make_job(workers=1), pods=True).settle()
-        world.succeed("worker-0").change("worker-0", sidecars_run=True).settle()
-        assert world.again_at == world.now + timedelta(seconds=5)
-        world.wait_for_retry()
-        assert self.stopped(world) == {"ps-0", "worker-0"}
-
-    def test_is_not_waited_for_on_a_lost_node(self) -> None:
-        world = World(make_job(workers=2), pods=True).settle()
-        world.lose_node("worker-1").change("worker-1", sidecars_run=True)
-        world.succeed("worker-0").tick()
-        assert "worker-1" in self.stopped(world)
 
 
 class TestALostNode:
@@ -539,29 +334,3 @@ class TestALostNode:
         assert uid not in world.instances
         assert world.states()["worker-1"] == "Failed"
         assert world.status.epoch == 2
-
-
-@pytest.mark.e2e
-def test_all_workers_succeeds_when_the_last_worker_succeeds() -> None:
-    world = running(successPolicy="AllWorkers").succeed("worker-0").settle()
-    assert world.status.phase is Phase.RUNNING
-    world.fail("worker-1").settle().wait_for_retry().succeed("worker-1").settle()
-    assert world.status.phase is Phase.SUCCEEDED
-    assert world.status.restarts.application == 1
-
-
-@pytest.mark.parametrize(
-    "chief, done", [(1, "chief-0"), (0, "worker-0")], ids=["chief", "no chief"]
-)
-def test_the_job_succeeds_with_its_chief_or_with_worker_0(chief: int, done: str) -> None:
-    world = running(chief=chief).succeed("worker-1").settle()
-    assert world.status.phase is Phase.RUNNING
-    world.succeed(done).settle()
-    assert world.status.phase is Phase.SUCCEEDED
-
-
-def test_a_ps_that_exits_0_is_done_unless_its_restart_policy_is_always() -> None:
-    world = running().succeed("ps-0").settle()
-    assert (world.states()["ps-0"], world.status.epoch) == ("Succeeded", 1)
-    world = running(each={"ps": {"restartPolicy": "Always"}}).succeed("ps-0").settle()
-    assert (world.states()["ps-0"], world.status.epoch) == ("BackOff", 2)

@@ -1,5 +1,7 @@
 """Attention of `tf.contrib.seq2seq`: monotonic mechanisms, several memories, and own functions."""
 
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import hypothesis
@@ -35,28 +37,39 @@ def stays(choices: Any, before: Any) -> Any:
 probabilities = st.lists(st.floats(0.0625, 0.9375, width=32), min_size=6, max_size=6)
 
 
-@hypothesis.given(probabilities, probabilities)
-def test_monotonic_attention_is_where_a_query_stays(chances: Any, before: Any) -> None:
-    choices = np.array(chances, np.float32).reshape(2, 3)
-    starts = np.array(before, np.float32).reshape(2, 3) / 3
-    with tf.Graph().as_default():
-        found = run([seq2seq.monotonic_attention(choices, starts, mode)
-                     for mode in ("recursive", "parallel")])  # fmt: skip
-    for value in found:
-        np.testing.assert_allclose(value, stays(choices, starts), rtol=1e-4, atol=1e-6)
+@contextlib.contextmanager
+def modes_of_one_graph(*modes: str, steps: int) -> Iterator[Callable[[Any, Any], list[Any]]]:
+    """Yield a function that returns where queries stay, in each mode. It builds no graph."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = [tf.placeholder(tf.float32, [2, steps]) for _ in range(2)]
+        stay = [seq2seq.monotonic_attention(*fed, mode) for mode in modes]
+        yield lambda *arrays: session.run(stay, dict(zip(fed, arrays, strict=True)))
 
 
-@hypothesis.given(st.lists(st.booleans(), min_size=8, max_size=8), st.integers(0, 3))
-def test_hard_attention_is_at_the_next_chosen_step(chosen: list[bool], place: int) -> None:
-    choices, starts = (
-        np.array(chosen, np.float32).reshape(2, 4),
-        np.eye(4, dtype=np.float32)[[place, 0]],
-    )
-    with tf.Graph().as_default():
-        found = run([seq2seq.monotonic_attention(choices, starts, mode)
-                     for mode in ("hard", "recursive")])  # fmt: skip
-    for value in found:
-        np.testing.assert_array_equal(value, stays(choices, starts))
+def test_monotonic_attention_is_where_a_query_stays() -> None:
+    with modes_of_one_graph("recursive", "parallel", steps=3) as attention:
+
+        @hypothesis.given(probabilities, probabilities)
+        def check(chances: Any, before: Any) -> None:
+            choices = np.array(chances, np.float32).reshape(2, 3)
+            starts = np.array(before, np.float32).reshape(2, 3) / 3
+            for value in attention(choices, starts):
+                np.testing.assert_allclose(value, stays(choices, starts), rtol=1e-4, atol=1e-6)
+
+        check()
+
+
+def test_hard_attention_is_at_the_next_chosen_step() -> None:
+    with modes_of_one_graph("hard", "recursive", steps=4) as attention:
+
+        @hypothesis.given(st.lists(st.booleans(), min_size=8, max_size=8), st.integers(0, 3))
+        def check(chosen: list[bool], place: int) -> None:
+            choices = np.array(chosen, np.float32).reshape(2, 4)
+            starts = np.eye(4, dtype=np.float32)[[place, 0]]
+            for value in attention(choices, starts):
+                np.testing.assert_array_equal(value, stays(choices, starts))
+
+        check()
 
 
 def test_an_unknown_mode_is_refused() -> None:

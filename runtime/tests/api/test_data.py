@@ -1,7 +1,6 @@
 """`tf.data`: iterators, the errors of pipelines, and the work of their threads."""
 
 import collections
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,24 +8,12 @@ from typing import Any
 import clusters
 import numpy as np
 import pytest
+from elements import drained
 
 import capstan as tf
 from capstan.framework.raw import raw
 
 Dataset = tf.data.Dataset
-DEADLINE_S = 60
-
-
-def drained(session: Any, element: Any, feeds: Any = None) -> list[Any]:
-    """Return the elements up to the end."""
-    found = []
-    while True:
-        try:
-            found.append(session.run(element, feeds))
-        except tf.errors.OutOfRangeError as end:
-            if "End of sequence" not in end.message:
-                raise
-            return found
 
 
 def test_an_iterator_moves_one_element_in_each_step() -> None:
@@ -240,108 +227,6 @@ def test_batches_of_different_shapes_are_refused() -> None:
         ),
     ):
         session.run(dataset.make_one_shot_iterator().get_next())
-
-
-def test_parallel_calls_of_a_function_run_at_the_same_time() -> None:
-    together = threading.Barrier(3)
-
-    def meet(x: Any) -> Any:
-        together.wait(DEADLINE_S)
-        return x
-
-    dataset = Dataset.range(6).map(lambda x: tf.py_func(meet, [x], tf.int64), 3)
-    element = dataset.make_initializable_iterator()
-    following = element.get_next()
-    with tf.Session() as session:
-        session.run(element.initializer)
-        assert drained(session, following) == list(range(6))
-
-
-def test_prefetch_makes_elements_while_no_step_asks_for_them() -> None:
-    made, is_ahead = [], threading.Event()
-
-    def note(x: Any) -> Any:
-        made.append(int(x))
-        if len(made) == 4:
-            is_ahead.set()
-        return x
-
-    iterator = (
-        Dataset.range(9)
-        .map(lambda x: tf.py_func(note, [x], tf.int64))
-        .prefetch(3)
-        .make_initializable_iterator()
-    )
-    element = iterator.get_next()
-    with tf.Session() as session:
-        session.run(iterator.initializer)
-        assert session.run(element) == 0
-        assert is_ahead.wait(DEADLINE_S)
-        assert drained(session, element) == list(range(1, 9))
-
-
-def test_a_step_that_waits_for_an_element_ends_with_its_timeout_and_loses_no_element() -> None:
-    may_go = threading.Event()
-
-    def wait(x: Any) -> Any:
-        may_go.wait(DEADLINE_S)
-        return x
-
-    iterator = (
-        Dataset.range(3)
-        .map(lambda x: tf.py_func(wait, [x], tf.int64))
-        .make_initializable_iterator()
-    )
-    element = iterator.get_next()
-    with tf.Session() as session:
-        session.run(iterator.initializer)
-        with pytest.raises(tf.errors.DeadlineExceededError):
-            session.run(element, options=tf.RunOptions(timeout_in_ms=50))
-        may_go.set()
-        assert drained(session, element) == [0, 1, 2]
-
-
-def test_a_step_that_waits_for_an_element_ends_when_its_session_closes() -> None:
-    is_waiting, may_go = threading.Event(), threading.Event()
-
-    def wait(x: Any) -> Any:
-        is_waiting.set()
-        may_go.wait(DEADLINE_S)
-        return x
-
-    iterator = (
-        Dataset.range(3)
-        .map(lambda x: tf.py_func(wait, [x], tf.int64))
-        .make_initializable_iterator()
-    )
-    element = iterator.get_next()
-    session = tf.Session()
-    session.run(iterator.initializer)
-    errors: list[Exception] = []
-
-    def run() -> None:
-        try:
-            session.run(element)
-        except tf.errors.OpError as error:
-            errors.append(error)
-
-    step = threading.Thread(target=run)
-    step.start()
-    assert is_waiting.wait(DEADLINE_S)
-    session.close()
-    step.join(DEADLINE_S)
-    may_go.set()
-    assert [type(error) for error in errors] == [tf.errors.CancelledError]
-
-
-def test_a_function_may_wait_for_a_queue() -> None:
-    queue = tf.FIFOQueue(10, tf.int32, [])
-    iterator = Dataset.range(3).map(lambda x: queue.dequeue()).make_initializable_iterator()
-    element, fill = iterator.get_next(), queue.enqueue_many([[5, 6, 7]])
-    with tf.Session() as session:
-        session.run(iterator.initializer)
-        session.run(fill)
-        assert drained(session, element) == [5, 6, 7]
 
 
 def test_a_generator_begins_again_in_each_pass_and_is_dropped_at_its_end() -> None:

@@ -280,7 +280,7 @@ class WaitingRun:
 
     def portions(self) -> int:
         """Return how many portions run or wait."""
-        (partial,) = held(self.session)._partial.values()
+        (partial,) = held(self.session).partial_runs._runs.values()
         return int(partial._running)
 
 
@@ -313,7 +313,7 @@ def test_the_next_portion_raises_the_error_of_a_step_that_failed_between_portion
     quotient = 8 // divisor
     handle = session.partial_run_setup([a + 1.0, quotient], [a, divisor])
     session.partial_run(handle, [], {divisor: 0})
-    (partial,) = held(session)._partial.values()
+    (partial,) = held(session).partial_runs._runs.values()
     background.until(lambda: partial._fault)
     with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero") as caught:
         session.partial_run(handle, quotient)

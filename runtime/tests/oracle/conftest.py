@@ -29,7 +29,8 @@ def tasks() -> Iterator[genuine.Tasks]:
 
 
 @pytest.fixture(autouse=True)
-def _fresh(tf: Any, tasks: genuine.Tasks) -> None:
-    """Give every test a new graph, and delete the variables on the tasks."""
+def _fresh(request: pytest.FixtureRequest, tf: Any) -> None:
+    """Give every test a new graph. Delete the variables on the tasks if the test uses them."""
     tf.compat.v1.reset_default_graph()
-    tf.compat.v1.Session.reset(tasks.target())
+    if "tasks" in request.fixturenames:
+        tf.compat.v1.Session.reset(request.getfixturevalue("tasks").target())

@@ -64,7 +64,8 @@ def test_tensorflow_watches_a_step_on_our_servers(
 
     def dumped(target: str, folder: pathlib.Path) -> dict[str, Any]:
         options = v1.RunOptions()
-        with v1.Graph().as_default() as graph, v1.Session(target) as session:
+        config = genuine.rewriting(v1)
+        with v1.Graph().as_default() as graph, v1.Session(target, config=config) as session:
             loss = model(v1)
             session.run(v1.global_variables_initializer())
             debug_utils.watch_graph(options, graph, debug_urls=f"file://{folder}")

@@ -1,7 +1,6 @@
 """Tests of the saver, which writes variables to checkpoints and restores them."""
 
 import pathlib
-import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,23 +10,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
-from capstan.python.training import saver as saver_module
-from capstan.python.training.saving import saveable_object
 from capstan.resources import bundle_writer
-
-
-class Halves(saver_module.BaseSaverBuilder.SaveableObject):
-    """Saves a vector of two numbers under two names."""
-
-    def __init__(self, variable: tf.Variable, name: str) -> None:
-        specs = [
-            saver_module.BaseSaverBuilder.SaveSpec(variable.value()[n], "", f"{name}-{n}")
-            for n in range(2)
-        ]
-        super().__init__(variable, specs, name)
-
-    def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: object) -> tf.Operation:
-        return self.op.assign(tf.stack(restored_tensors)).op
 
 
 def make_model() -> tuple[tf.Variable, tf.Variable]:
@@ -171,107 +154,6 @@ def test_restoring_sequentially_gives_the_same_values(tmp_path: pathlib.Path):
         assert session.run(variables) == [1, 1]
 
 
-@pytest.mark.parametrize(
-    "stored, error, message",
-    [
-        ({}, tf.errors.NotFoundError, "Key v not found in checkpoint"),
-        (
-            {"v": np.zeros(2, np.float64)},
-            tf.errors.InvalidArgumentError,
-            "tensor_name = v; expected dtype float32 does not equal original dtype float64",
-        ),
-        (
-            {"v": np.zeros(3, np.float32)},
-            tf.errors.InvalidArgumentError,
-            "Assign requires shapes of both tensors to match. lhs shape= [2] rhs shape= [3]",
-        ),
-    ],
-)
-@pytest.mark.parametrize("is_initialized", [True, False])
-def test_a_checkpoint_of_another_model_is_refused(
-    tmp_path: pathlib.Path,
-    stored: dict[str, np.ndarray],
-    error: type[Exception],
-    message: str,
-    is_initialized: bool,
-):
-    bundle_writer.write(str(tmp_path / "m"), [bundle_writer.Piece(k, v) for k, v in stored.items()])
-    variable = tf.Variable(np.zeros(2, np.float32), name="v")
-    saver = tf.train.Saver()
-    with tf.Session() as session:
-        if is_initialized:
-            session.run(variable.initializer)
-        with pytest.raises(error, match=re.escape(message)) as caught:
-            saver.restore(session, str(tmp_path / "m"))
-    assert str(caught.value).startswith("Restoring from checkpoint failed. This is most likely due")
-
-
-@pytest.mark.parametrize("use_resource", [False, True])
-def test_the_variable_that_does_not_fit_a_checkpoint_is_named(
-    tmp_path: pathlib.Path, use_resource: bool
-) -> None:
-    stored = {"a": np.zeros(2, np.float32), "b": np.zeros(3, np.float32)}
-    path = str(tmp_path / "m")
-    bundle_writer.write(path, [bundle_writer.Piece(key, value) for key, value in stored.items()])
-    for name in stored:
-        tf.get_variable(name, [2], use_resource=use_resource)
-    with tf.Session() as session:
-        message = f"Variable b does not fit its value in {path}: "
-        with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(message)):
-            tf.train.Saver().restore(session, path)
-
-
-@pytest.mark.parametrize("use_resource", [False, True])
-def test_the_variable_whose_value_cannot_be_reshaped_is_named(
-    tmp_path: pathlib.Path, use_resource: bool
-) -> None:
-    stored = {"a": np.zeros(4, np.float32), "b": np.zeros(3, np.float32)}
-    path = str(tmp_path / "m")
-    bundle_writer.write(path, [bundle_writer.Piece(key, value) for key, value in stored.items()])
-    for name in stored:
-        tf.get_variable(name, [2, 2], use_resource=use_resource)
-    with tf.Session() as session:
-        message = f"Variable b does not fit its value in {path}: Input to reshape is a tensor with "
-        with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(message)):
-            tf.train.Saver(reshape=True).restore(session, path)
-
-
-@pytest.mark.parametrize("use_resource", [False, True])
-@pytest.mark.parametrize("device", ["/job:ps/task:7", "/device:GPU:99"])
-def test_a_variable_without_a_device_does_not_blame_the_checkpoint(
-    tmp_path: pathlib.Path, device: str, use_resource: bool
-) -> None:
-    path = str(tmp_path / "m")
-    bundle_writer.write(path, [bundle_writer.Piece("v", np.zeros(2, np.float32))])
-    with tf.device(device):
-        tf.get_variable("v", [2], use_resource=use_resource)
-    saver = tf.train.Saver()
-    with (
-        tf.Session() as session,
-        pytest.raises(tf.errors.InvalidArgumentError, match=r"^Cannot assign a device"),
-    ):
-        saver.restore(session, path)
-
-
-@pytest.mark.e2e
-@pytest.mark.parametrize("is_sharded", [False, True])
-def test_a_saveable_object_saves_and_restores_state_in_its_own_way(
-    tmp_path: pathlib.Path, is_sharded: bool
-):
-    plain = tf.Variable(1.0, name="plain")
-    pair = tf.Variable([2.0, 3.0], collections=[tf.GraphKeys.LOCAL_VARIABLES])
-    tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, Halves(pair, "pair"))
-    saver = tf.train.Saver(sharded=is_sharded)
-    with tf.Session() as session:
-        session.run([plain.initializer, pair.initializer])
-        path = saver.save(session, str(tmp_path / "m"))
-        assert [name for name, _ in tf.train.list_variables(path)] == ["pair-0", "pair-1", "plain"]
-        session.run([plain.assign(0), pair.assign([0, 0])])
-        saver.restore(session, path)
-        assert session.run(plain) == 1
-        assert session.run(pair).tolist() == [2, 3]
-
-
 @pytest.mark.e2e
 def test_another_saver_can_use_the_operations_that_a_saver_def_names(tmp_path: pathlib.Path):
     with tf.name_scope("scope"):
@@ -291,33 +173,6 @@ def test_another_saver_can_use_the_operations_that_a_saver_def_names(tmp_path: p
     assert third.last_checkpoints == []
 
 
-def test_the_tensor_of_a_saveable_object_may_be_made_when_the_saver_is_built(
-    tmp_path: pathlib.Path,
-):
-    late = lambda: tf.constant(5.0)  # noqa: E731
-    with pytest.raises(AssertionError, match="explicit dtype and device must be provided"):
-        saveable_object.SaveSpec(late, "", "late")
-    spec = saveable_object.SaveSpec(late, "", "late", tf.float32, "")
-    saveable = saveable_object.SaveableObject(None, [spec], "late")
-    saveable.restore = lambda tensors, shapes: tensors[0].op
-    saver = tf.train.Saver([saveable])
-    with tf.Session() as session:
-        path = saver.save(session, str(tmp_path / "m"))
-    assert tf.train.load_variable(path, "late") == 5
-
-
-def test_a_builder_may_add_other_operations(tmp_path: pathlib.Path):
-    class Doubling(saver_module.BaseSaverBuilder):
-        def restore_op(self, filename_tensor, saveable, preferred_shard):
-            return [2 * t for t in super().restore_op(filename_tensor, saveable, preferred_shard)]
-
-    bundle_writer.write(str(tmp_path / "m"), [bundle_writer.Piece("v", np.array(3.0))])
-    variable = tf.Variable(np.float64(0), name="v")
-    with tf.Session() as session:
-        tf.train.Saver(builder=Doubling()).restore(session, str(tmp_path / "m"))
-        assert session.run(variable) == 6
-
-
 def test_checkpoints_set_by_name_are_kept_as_the_newest_of_their_hours(tmp_path: pathlib.Path):
     variable = tf.Variable(0)
     saver = tf.train.Saver(max_to_keep=1)
@@ -328,11 +183,6 @@ def test_checkpoints_set_by_name_are_kept_as_the_newest_of_their_hours(tmp_path:
         new = saver.save(session, str(tmp_path / "new"))
     assert saver.last_checkpoints == [new]
     assert tf.train.checkpoint_exists(old)
-
-
-def test_a_saver_without_variables_is_refused():
-    with pytest.raises(ValueError, match="No variables to save"):
-        tf.train.Saver()
 
 
 def test_an_empty_saver_writes_only_the_graph_and_restores_nothing(tmp_path: pathlib.Path):
@@ -355,79 +205,6 @@ def test_building_a_saver_can_be_deferred(tmp_path: pathlib.Path):
         saver.build()
         saver.build()
         assert saver.save(session, str(tmp_path / "m"))
-
-
-@pytest.mark.parametrize(
-    "arguments, error, message",
-    [
-        ({"var_list": [3]}, TypeError, "Variable to save is not a Variable: 3"),
-        ({"var_list": "list"}, ValueError, "At least two variables have the same name: v"),
-        ({"var_list": "list", "defer_build": True}, ValueError, "build cannot be deferred"),
-        ({"write_version": 3}, ValueError, "Unexpected write_version: 3. Use 2 for the format V2"),
-        ({"var_list": "names"}, ValueError, "restored with two names: b"),
-        ({"var_list": {"a": 3}}, TypeError, "Not a variable: 3"),
-        ({"var_list": 3}, TypeError, "should be passed in a dict or a list. Got 3"),
-        ({"var_list": "slices"}, ValueError, "Slices must all be slices"),
-        ({"saver_def": tf.train.SaverDef()}, ValueError, "must specify the save_tensor_name"),
-    ],
-)
-def test_invalid_arguments_of_a_saver_are_refused(
-    arguments: dict[str, object], error: type[Exception], message: str
-):
-    variable = tf.Variable(0, name="v")
-    twice: dict[str, object] = {
-        "list": [variable, variable],
-        "names": {"a": variable, "b": variable},
-        "slices": {"a": [variable]},
-    }
-    var_list = arguments.get("var_list")
-    if isinstance(var_list, str):
-        arguments = {**arguments, "var_list": twice[var_list]}
-    with pytest.raises(error, match=message):
-        tf.train.Saver(**arguments)
-
-
-@pytest.mark.parametrize(
-    "path, arguments, message",
-    [
-        ("m", {"latest_filename": "a/b"}, "'latest_filename' must not contain path components"),
-        ("checkpoint", {}, "'latest_filename' collides with 'save_path'"),
-        ("file/m", {}, r"Parent directory of .* doesn't exist, can't save."),
-    ],
-)
-def test_a_path_that_cannot_be_saved_to_is_refused(
-    tmp_path: pathlib.Path, path: str, arguments: dict[str, str], message: str
-):
-    (tmp_path / "file").write_text("")
-    variable = tf.Variable(0)
-    with tf.Session() as session:
-        session.run(variable.initializer)
-        with pytest.raises(ValueError, match=message):
-            tf.train.Saver().save(session, str(tmp_path / path), **arguments)
-
-
-def test_restoring_without_a_checkpoint_is_refused(tmp_path: pathlib.Path):
-    tf.Variable(0)
-    saver = tf.train.Saver()
-    with tf.Session() as session:
-        with pytest.raises(ValueError, match=r"Can't load save_path when it is None\."):
-            saver.restore(session, None)
-        with pytest.raises(ValueError, match="The passed save_path is not a valid checkpoint: "):
-            saver.restore(session, str(tmp_path / "m"))
-
-
-def test_saving_an_uninitialised_variable_fails_and_leaves_no_file(tmp_path: pathlib.Path):
-    tf.Variable(0)
-    saver = tf.train.Saver()
-    with (
-        tf.Session() as session,
-        pytest.raises(
-            tf.errors.FailedPreconditionError,
-            match="Attempting to use uninitialized value Variable",
-        ),
-    ):
-        saver.save(session, str(tmp_path / "m"))
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.e2e
@@ -540,20 +317,3 @@ def test_the_checkpoint_of_the_last_save_is_the_latest_if_two_threads_save(
         assert savers.second is not None
         savers.second.join()
     assert tf.train.latest_checkpoint(str(tmp_path)) == f"{path}-1"
-
-
-def test_a_saver_of_given_objects_saves_tables(tmp_path: pathlib.Path) -> None:
-    def table(**options: Any) -> Any:
-        return tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1, name="t", **options)
-
-    with tf.Graph().as_default(), tf.Session() as session:
-        first = table()
-        session.run(first.insert(["a"], [5]))
-        path = tf.train.Saver([first]).save(session, str(tmp_path / "model"))
-    assert [name for name, _ in tf.train.list_variables(path)] == ["t-keys", "t-values"]
-    with tf.Graph().as_default(), tf.Session() as session:
-        second = table()
-        tf.train.Saver({"t": second}).restore(session, path)
-        assert session.run(second.lookup(tf.constant(["a", "b"]))).tolist() == [5, -1]
-        with pytest.raises(TypeError, match="is not a Variable"):
-            tf.train.Saver([table(checkpoint=False)])

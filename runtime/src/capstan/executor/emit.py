@@ -29,18 +29,17 @@ the list instead.
 import functools
 from collections.abc import Iterable, Sequence
 
-from capstan.core import cancellation, dtypes
+from capstan.core import cancellation
 from capstan.core import node as ir
 from capstan.executor import (
     aliases,
-    bind,
     binder,
     branches,
     buffers,
+    calls,
     columns,
     elementwise_groups,
     exchange,
-    joint,
     loops,
     runs,
     segments,
@@ -136,6 +135,10 @@ class _Emission:
         self._numbers = {name: number for number, name in enumerate(self._layout.waiting)}
         self._buffers = buffers.Buffers(part, self._out, unplanned)
         self._columns = columns.Columns(self._out)
+        self._calls = calls.Calls(
+            self.scope, self._binder, self._buffers, self._plan, self._columns,
+            is_function=self._is_function,
+        )  # fmt: skip
 
     def write(self) -> source.Code:
         """Write the whole module."""
@@ -237,7 +240,7 @@ class _Emission:
                 value = self._binder.constants[edge] = node.attrs["value"]
                 if not (home := self._resources.devices.of(node.device)).is_host:
                     value = home.put(value)
-                elif self._is_function and self._is_scalar(edge):
+                elif self._is_function and self._calls.is_scalar(edge):
                     value = value[()]  # NumPy computes faster with scalars than with arrays
                 self._values.put(edge, self._out.bind(value))
         elif guards.is_switch(node):
@@ -247,11 +250,11 @@ class _Emission:
         elif opdef.role(node.op) is facts.Role.WHILE:
             loops.write(node, self.scope, self._enter)
         elif opdef.role(node.op) is facts.Role.IDENTITIES:
-            self._computed(node)
+            self._calls.write(node)
             for index, edge in enumerate(node.inputs):
                 self._aliases.share(edge, ir.Edge(node.name, index))
         else:
-            self._computed(node)
+            self._calls.write(node)
 
     def _waiting(self, node: ir.Node, exchanges: exchange.Exchange) -> None:
         """Write the line that takes the inputs of a waiting node."""
@@ -271,92 +274,11 @@ class _Emission:
         exchanges.answer(number, edges, self._fed)
         self._out.starts[node.name] = bound.function
 
-    def _computed(self, node: ir.Node) -> None:
-        bound = self._binder.bind(node)
-        outputs = bound.outputs
-        edges = [ir.Edge(node.name, index) for index in range(len(outputs))]
-        if not node.inputs and len(outputs) == 1 and _is_variable(*outputs[0]):
-            # The variable is looked up once, here, and used by every step.
-            if edges[0] not in self._fed:
-                self._aliases.add_variable(edges[0], bound.function(), is_ref=outputs[0][1])
-            return
-        names = [self._values.name(index) for index in range(len(edges))]
-        target = f"{', '.join(names)} = " if names else ""
-        call = self._call(node, bound, edges)
-        condition = self._branches.condition(ir.Edge(node.name))
-        self._out.statement(f"{target}{call}", node.name, condition)
-        if len(names) == 1 and not condition:
-            self._columns.rename(call, names[0])
-        self._hold(node, bound, names)
-
     def _joined(self, group: segments.Group) -> None:
-        """Write one line for all nodes of a group, unless they depend on a condition."""
-        bounds: list[bind.Bound] = []
-        if len(group) > 1 and not any(self._branches.condition(ir.Edge(n.name)) for n in group):
-            bounds = [self._binder.bind(node) for node in group]
-        joined = joint.join(bounds)
-        if joined is None:
+        """Write one line for all nodes of a group if they can run together."""
+        if not self._calls.write_together(group):
             for node in group:
                 self._node(node)
             return
-        inputs = zip(*map(self._arguments, group, bounds), strict=True)
-        text = f"{self._out.bind(joined)}({', '.join(map(self._columns.of, inputs))})"
-        outputs = len(bounds[0].outputs)
-        names = [self._values.name(index) for index in range(outputs * len(group))]
-        found = [names[index::outputs] for index in range(outputs)]
-        whole = [self._values.column(index) for index in range(outputs)]
-        target = f"{source.items(whole)}= " if names else ""
-        self._out.statement(f"{target}{text}", group[0].name, "")
-        for name, parts_of in zip(whole, found, strict=True):
-            self._columns.unpack(name, parts_of, group[0].name)
-        for number, (node, bound) in enumerate(zip(group, bounds, strict=True)):
-            self._hold(node, bound, [column[number] for column in found])
         for node in group:
             self._buffers.release(self._plan.released.get(node.name, ()))
-
-    def _hold(self, node: ir.Node, bound: bind.Bound, names: Sequence[str]) -> None:
-        """Record the names that hold the outputs of a node."""
-        edges = [ir.Edge(node.name, index) for index in range(len(names))]
-        for output, name, (_, is_ref) in zip(edges, names, bound.outputs, strict=True):
-            if output in self._fed:
-                self._values.skip()
-                continue
-            self._values.hold(output, name)
-            shares_input = is_ref or (bound.kernel.alias and output.index == 0)
-            self._aliases.add_output(
-                node,
-                output,
-                is_ref=is_ref,
-                shares_input=shares_input and node.name not in self._plan.copied,
-            )
-
-    def _call(self, node: ir.Node, bound: bind.Bound, outputs: Sequence[ir.Edge]) -> str:
-        """Return the expression that computes the outputs of a node."""
-        arguments = self._arguments(node, bound)
-        if node.name in self._plan.copied:
-            return f"{arguments[0]}.snapshot({', '.join(self._buffers.of_outputs(node, outputs))})"
-        if bound.kernel.emit is not None:
-            return bound.kernel.emit(arguments)
-        if self._is_function and bound.kernel.operator and self._is_scalar(*node.inputs, *outputs):
-            return f" {bound.kernel.operator} ".join(arguments)
-        if bound.kernel.out:
-            arguments += self._buffers.of_outputs(node, outputs)
-        return f"{self._out.bind(bound.function)}({', '.join(arguments)})"
-
-    def _arguments(self, node: ir.Node, bound: bind.Bound) -> list[str]:
-        return [
-            self._aliases.argument(edge, takes_ref=takes_ref)
-            for edge, (_, takes_ref) in zip(node.inputs, bound.inputs, strict=True)
-        ]
-
-    def _is_scalar(self, *edges: ir.Edge) -> bool:
-        """Return whether the tensors are numbers or truth values without dimensions."""
-        return all(
-            self._part.tensor_shapes.get(edge) == ()
-            and self._part.tensor_dtypes.get(edge) not in (None, dtypes.string)
-            for edge in edges
-        )
-
-
-def _is_variable(dtype: dtypes.DType, is_ref: bool) -> bool:
-    return is_ref or dtype is dtypes.resource

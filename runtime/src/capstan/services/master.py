@@ -215,7 +215,7 @@ class Master:
         """Feed and fetch a portion of a partial run. The options act as in `run_step`."""
         session = self._session(handle)
         deadline = _deadline(session, options)
-        return session.partial_run(partial_run_handle, feeds, fetches, deadline, cancellation)
+        return session.partial_runs.run(partial_run_handle, feeds, fetches, deadline, cancellation)
 
     def close_session(self, handle: str) -> None:
         """End a session. A step in flight raises CancelledError, unless it still succeeds."""

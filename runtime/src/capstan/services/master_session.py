@@ -1,6 +1,5 @@
 """One session of a master: its graph, its placement, and the signatures compiled from it."""
 
-import functools
 import itertools
 import threading
 from collections.abc import Mapping, Sequence
@@ -10,12 +9,12 @@ import numpy as np
 
 from capstan import errors
 from capstan.core import collector, config, function, node
-from capstan.graph import infer, portion, prune
+from capstan.graph import infer, prune
 from capstan.placement import available, place
 from capstan.services import (
     compiler,
     debugged,
-    partial_run,
+    partial_runs,
     registrations,
     repeated,
     run_metadata,
@@ -54,7 +53,6 @@ class MasterSession:
         self.settings = settings
         self._resources = home.resources
         self._home = home.task
-        self._cpu = f"{home.task}/device:CPU:0"
         self._tasks = {task.name: task for task in tasks}
         self._registrations = registrations.Registrations(
             handle, home.task, self._tasks, leftovers, settings.isolate_session_state
@@ -78,10 +76,11 @@ class MasterSession:
         self._graph = session_graph.SessionGraph()
         self._requests: dict[signature.Signature, signature.Request] = {}
         self._variants: dict[signature.Signature, signature.Variants] = {}
-        self._setups: dict[signature.Signature, partial_run.Prepared] = {}
         self._repeated: dict[signature.Signature, repeated.Repeated | None] = {}
+        self.partial_runs = partial_runs.PartialRuns(
+            handle, home.task, home.resources, steps, lambda: self._graph, self._compile
+        )
         self._handles = itertools.count(1)
-        self._partial: dict[str, partial_run.PartialRun] = {}
         self._callables: dict[int, tuple[signature.Signature, interfaces.StepOptions]] = {}
 
     def begin(
@@ -126,8 +125,8 @@ class MasterSession:
             self._graph = extended
             if resizes_more:
                 # The steps compiled so far rely on the old shapes of these variables.
-                self._requests, self._variants, self._setups = {}, {}, {}
-                self._repeated = {}
+                self._requests, self._variants, self._repeated = {}, {}, {}
+                self.partial_runs.forget_steps()
         return version + 1
 
     def placed(self, nodes: Sequence[node.Node]) -> list[tuple[str, str, str]]:
@@ -249,57 +248,10 @@ class MasterSession:
         self._callables.pop(handle, None)
 
     def partial_run_setup(self, requested: signature.Signature) -> str:
-        """Begin a partial run of a signature, and return its handle.
-
-        Raises:
-            NotFoundError, InvalidArgumentError: as `portion.set_up`.
-        """
-        with self._lock:
-            prepared = self._setups.get(requested)
-            if prepared is None:
-                prepared = self._setups[requested] = self._prepare(requested)
+        """Begin a partial run of a signature, as `partial_runs.PartialRuns.begin`."""
+        handle = self.partial_runs.begin(requested)
         self._dumped.count()
-        number = next(self._handles)
-        handle = str(number)
-        self._partial[handle] = prepared.begin(number, self._steps)
         return handle
-
-    def _prepare(self, requested: signature.Signature) -> partial_run.Prepared:
-        """Prepare the partial runs of a signature. Partial runs share the compiled step."""
-        graph = self._graph
-        feeds, fetches = requested.edges()
-        setup = portion.set_up(
-            graph.nodes, feeds, fetches, requested.targets, self.handle, str(next(self._handles))
-        )
-        opened = portion.step(setup, self._cpu)
-        names = signature.Signature((opened.number.tensor,), (), opened.targets)
-        compile_step = functools.partial(self._compile, opened.nodes, graph.functions)
-        request = signature.Request(names, signature.Variants(names.in_order(), compile_step))
-        return partial_run.Prepared(setup, request, self._resources, self._cpu)
-
-    def partial_run(
-        self,
-        handle: str,
-        feeds: Mapping[str, Array],
-        fetches: Sequence[str],
-        deadline: float | None,
-        cancellation: cancellations.Cancellation | None = None,
-    ) -> list[Array]:
-        """Run a portion of a partial run, as `partial_run.PartialRun.run`.
-
-        Raises:
-            InvalidArgumentError: there is no such partial run, or it is over.
-        """
-        partial = self._partial.get(handle)
-        if partial is None:
-            raise partial_run.no_such_run()
-        fed = {node.parse_tensor(name): value for name, value in feeds.items()}
-        wanted = list(map(node.parse_tensor, fetches))
-        try:
-            return partial.run(fed, wanted, deadline, cancellation)
-        finally:
-            if partial.is_over:
-                self._partial.pop(handle, None)
 
     def _request(self, requested: signature.Signature) -> signature.Request:
         """Create and keep the request for a signature.

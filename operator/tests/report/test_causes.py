@@ -1,0 +1,380 @@
+"""An explanation names the cause for which a job does not run, and has advice for it."""
+
+import pytest
+from report.jobs import NOON, ago, condition, job, row
+
+from capstan_operator.api.status import Phase, TaskState
+from capstan_operator.reconcile import observe
+from capstan_operator.report import explanation
+from capstan_operator.report.job import Job
+
+
+def screen(shown: Job) -> list[str]:
+    return list(explanation.explain(shown, NOON).lines())
+
+
+@pytest.mark.parametrize(
+    ("message", "cure"),
+    [
+        ('Internal error occurred: failed calling webhook "a.example.com": no route', "repair"),
+        (
+            'pods "d-ps-0" is forbidden: violates PodSecurity "restricted:latest"',
+            "security context",
+        ),
+        ('pods "d-ps-0" is forbidden: exceeded quota: few', "kubectl describe quota -n team-a"),
+        ("maximum memory usage per Container is 1Gi", "kubectl describe limits -n team-a"),
+        ('serviceaccount "x" not found', "create what the message does not find"),
+    ],
+)
+def test_the_advice_about_a_refused_pod_fits_the_cause(message: str, cure: str) -> None:
+    refused = row("ps-0", TaskState.CREATE_FAILED, reason="CreateFailed", message=message)
+    [line] = explanation.explain(job(Phase.PENDING, refused), NOON).advice
+    assert cure in line
+
+
+CAUSES: list[tuple[str, Job, str, str]] = [
+    (
+        "an image that cannot be pulled",
+        job(
+            Phase.PENDING,
+            row("ps-0", TaskState.PENDING, waiting="ImagePullBackOff: no such image", pod="d-ps-0"),
+            conditions=(condition("ClusterReady", False, "Pending", "waiting for ps-0"),),
+        ),
+        "ps-0  Pending, attempt 1: ImagePullBackOff: no such image",
+        "kubectl describe pod d-ps-0 -n team-a",
+    ),
+    (
+        "no node with room",
+        job(Phase.PENDING, row("ps-0", TaskState.PENDING, waiting="Unschedulable: 0/3 nodes")),
+        "Unschedulable: 0/3 nodes",
+        "Free or add nodes",
+    ),
+    (
+        "a secret that is missing",
+        job(Phase.PENDING, row("ps-0", TaskState.PENDING, waiting="CreateContainerConfigError: x")),
+        "CreateContainerConfigError: x",
+        "Create the Secret, ConfigMap or key",
+    ),
+    (
+        "a pod that the API server refuses",
+        job(
+            Phase.PENDING,
+            row(
+                "ps-0",
+                TaskState.CREATE_FAILED,
+                reason="CreateFailed",
+                message="exceeded quota: pods",
+                retry_at=ago(-5),
+            ),
+        ),
+        "again in 5s: CreateFailed: exceeded quota: pods",
+        "refused the pod of ps-0, and the operator tries again",
+    ),
+    (
+        "a pod that needs an object that does not exist",
+        job(
+            Phase.PENDING,
+            row(
+                "ps-0",
+                TaskState.CREATE_FAILED,
+                reason="CreateFailed",
+                message='serviceaccount "trainer" not found',
+            ),
+        ),
+        'serviceaccount "trainer" not found',
+        "create what the message does not find. To change the template, delete the job",
+    ),
+    (
+        "a scheduler that does not exist",
+        job(Phase.PENDING, row("ps-0", TaskState.PENDING, pod="digits-ps-0")),
+        "it has no node yet",
+        "digits-ps-0 -n team-a. If it has none, its schedulerName may name no scheduler",
+    ),
+    (
+        "a process that the system refuses",
+        job(
+            Phase.PENDING,
+            row("ps-0", TaskState.CREATE_FAILED, reason="CreateFailed", message="EAGAIN"),
+            is_local=True,
+        ),
+        "CreateFailed: EAGAIN",
+        "it refused to start ps-0",
+    ),
+    (
+        "an invalid template",
+        job(
+            Phase.INVALID,
+            conditions=(condition("Invalid", True, "TemplateInvalid", "ps: no field imgae"),),
+        ),
+        "ps: no field imgae",
+        "Delete the job (capstanctl delete digits -n team-a), correct its file",
+    ),
+    (
+        "a name that is taken",
+        job(
+            Phase.PENDING,
+            conditions=(condition("NameConflict", True, observe.NAME_CONFLICT, "Service digits"),),
+        ),
+        "Service digits",
+        "Delete or rename the object",
+    ),
+    (
+        "a Service that cannot be created",
+        job(
+            Phase.PENDING,
+            row("ps-0", TaskState.PENDING),
+            conditions=(
+                condition("ClusterReady", False, observe.SERVICE_MISSING, "quota of Services"),
+            ),
+        ),
+        "quota of Services",
+        "keeps the operator from creating the job's Service",
+    ),
+    (
+        "pods of an old job",
+        job(
+            Phase.PENDING,
+            row("ps-0", TaskState.PENDING),
+            conditions=(
+                condition("ClusterReady", False, observe.WAITING_FOR_OLD_PODS, "old pods"),
+            ),
+        ),
+        "old pods",
+        "Nothing: the job starts when the pods of the old job are gone.",
+    ),
+    (
+        "no operator",
+        job(Phase.PENDING, is_observed=False),
+        "no operator has",
+        "kubectl get deployments -A "
+        "-l app.kubernetes.io/part-of=capstan,app.kubernetes.io/component=operator",
+    ),
+    (
+        "a deletion",
+        job(Phase.RUNNING, row("ps-0"), is_deleted=True),
+        "its deletion was requested",
+        "capstanctl wait digits -n team-a --for deleted",
+    ),
+    (
+        "a local job that was killed",
+        job(Phase.RUNNING, row("ps-0"), is_local=True, is_run=False),
+        "no capstanctl runs it",
+        "capstanctl run JOB.yaml",
+    ),
+    (
+        "a local job that was interrupted",
+        job(
+            Phase.SUSPENDED,
+            conditions=(condition("Suspended", True, "Interrupted", "SIGINT came"),),
+            is_local=True,
+            is_run=False,
+        ),
+        "SIGINT came",
+        "Run the job again, and it continues: capstanctl run JOB.yaml",
+    ),
+    (
+        "a used-up limit",
+        job(
+            Phase.FAILED,
+            row("worker-1", TaskState.FAILED, attempt=7, exit_code=1, finished_at=ago(9)),
+            failure="worker-1 attempt 7: exit code 1",
+            conditions=(condition("Failed", True, "BackoffLimitExceeded", "limit"),),
+        ),
+        "worker-1 attempt 7: exit code 1",
+        "raise spec.runPolicy.backoffLimit. Then delete the job (capstanctl delete digits",
+    ),
+    (
+        "another controller",
+        job(Phase.PENDING, is_observed=False, manager="kueue.x-k8s.io/multikueue"),
+        "kueue.x-k8s.io/multikueue runs it",
+        "Nothing: kueue.x-k8s.io/multikueue runs the job, as spec.managedBy says.",
+    ),
+    (
+        "a queue",
+        job(
+            Phase.QUEUED,
+            row("worker-0", TaskState.PENDING, waiting="SchedulingGated: blocked"),
+            conditions=(condition("ClusterReady", False, "Queued", "waiting until Kueue admits"),),
+        ),
+        "SchedulingGated: blocked",
+        "What Kueue waits for: kubectl describe workloads.",
+    ),
+    (
+        "a missing scheduler",
+        job(
+            Phase.PENDING,
+            conditions=(condition("ClusterReady", False, "GangUnavailable", "no PodGroups"),),
+        ),
+        "no PodGroups",
+        "Install the scheduler that spec.scheduling.gang names",
+    ),
+    (
+        "a deadline, locally",
+        job(
+            Phase.FAILED,
+            failure="not done after 60 s",
+            conditions=(
+                condition(
+                    "Failed",
+                    True,
+                    "DeadlineExceeded",
+                    "not done after 60 s (spec.runPolicy.activeDeadlineSeconds)",
+                ),
+            ),
+            is_local=True,
+            is_run=False,
+        ),
+        "not done after 60 s (spec.runPolicy.activeDeadlineSeconds)",
+        "Raise the deadline that the message names. Then run the job again",
+    ),
+    (
+        "too little memory",
+        job(
+            Phase.DEGRADED,
+            row("ps-0", TaskState.BACK_OFF, attempt=2, exit_code=137, reason="OOMKilled"),
+        ),
+        "ps-0 attempt 1: exit code 137 (OOMKilled)",
+        "Raise resources.limits.memory in spec.replicaSpecs.ps",
+    ),
+    (
+        "an eviction",
+        job(
+            Phase.DEGRADED,
+            row("ps-0", TaskState.BACK_OFF, attempt=2, reason="Evicted", message="disk usage"),
+        ),
+        "ps-0 attempt 1: Evicted: disk usage",
+        "If the message names a limit of the pod, raise this limit in spec.replicaSpecs.ps.",
+    ),
+    (
+        "an init container that failed",
+        job(
+            Phase.RESTARTING,
+            row(
+                "ps-0",
+                TaskState.BACK_OFF,
+                attempt=2,
+                exit_code=1,
+                reason="InitContainerFailed",
+                message="init container fetch: no data",
+            ),
+        ),
+        "attempt 2: exit code 1 (InitContainerFailed): init container fetch: no data",
+        "kubectl logs digits-ps-0 -n team-a -c CONTAINER",
+    ),
+    (
+        "a lost node",
+        job(Phase.DEGRADED, row("ps-0", TaskState.BACK_OFF, attempt=2, reason="NodeLost")),
+        "ps-0 attempt 1: NodeLost",
+        "Nothing about the last failure: the program did not cause it.",
+    ),
+    (
+        "a node that the template names and that does not exist",
+        job(
+            Phase.RESTARTING,
+            row("ps-0", TaskState.BACK_OFF, attempt=3, reason="NodeLost", failures_in_a_row=2),
+        ),
+        "ps-0 attempt 2: NodeLost",
+        "If the template in spec.replicaSpecs.ps names the node (nodeName), every attempt goes",
+    ),
+    (
+        "a pod that vanished",
+        job(Phase.DEGRADED, row("ps-0", TaskState.PENDING, attempt=2, reason="Lost")),
+        "ps-0 attempt 1: Lost",
+        "Nothing about the last failure: the program did not cause it.",
+    ),
+    (
+        "a failed liveness probe",
+        job(
+            Phase.DEGRADED,
+            row("ps-0", TaskState.BACK_OFF, attempt=2, exit_code=137, reason="Error"),
+        ),
+        "ps-0 attempt 1: exit code 137 (SIGKILL)",
+        "an event says so: kubectl events --for pod/digits-ps-0 -n team-a",
+    ),
+    (
+        "a finalizer on a pod",
+        job(
+            Phase.RESTARTING,
+            row(
+                "ps-0",
+                TaskState.BACK_OFF,
+                attempt=2,
+                exit_code=143,
+                reason="Deleted",
+                pod="digits-ps-0",
+                waiting="the pod of attempt 1 is still being deleted",
+            ),
+        ),
+        "ps-0  BackOff, attempt 2: the pod of attempt 1 is still being deleted",
+        "a finalizer or a lost node holds the old pod: kubectl get pod digits-ps-0 -n team-a -o",
+    ),
+    (
+        "a claim that does not exist",
+        job(
+            Phase.PENDING,
+            row("ps-0", TaskState.PENDING, waiting='Unschedulable: persistentvolumeclaim "x"'),
+        ),
+        'Unschedulable: persistentvolumeclaim "x"',
+        "why it has no volume: kubectl describe pvc -n team-a",
+    ),
+    (
+        "a volume that cannot be mounted",
+        job(Phase.PENDING, row("ps-0", TaskState.PENDING, pod="digits-ps-0", node="node1")),
+        "ps-0  Pending, attempt 1: node1 prepares its volumes and images",
+        "If this lasts, read the events of the pod: kubectl describe pod digits-ps-0 -n team-a",
+    ),
+    (
+        "a scheduler that does not exist",
+        job(Phase.PENDING, row("ps-0", TaskState.PENDING, pod="digits-ps-0")),
+        "ps-0  Pending, attempt 1: it has no node yet",
+        "If this lasts, read the events of the pod: kubectl describe pod digits-ps-0 -n team-a",
+    ),
+    (
+        "a readiness probe that fails",
+        job(Phase.STARTING, row("ps-0", TaskState.STARTING, pod="digits-ps-0", node="node1")),
+        "ps-0  Starting, attempt 1: it runs, but is not ready",
+        "If this lasts, read the events of the pod: kubectl describe pod digits-ps-0 -n team-a",
+    ),
+    (
+        "a command that does not exist",
+        job(
+            Phase.RESTARTING,
+            row("ps-0", TaskState.BACK_OFF, attempt=2, exit_code=128, reason="StartError"),
+        ),
+        "ps-0 attempt 1: exit code 128 (StartError)",
+        "Check the command, the mounts and the security context of the container in "
+        "spec.replicaSpecs.ps.",
+    ),
+    (
+        "a parameter server that ends too early",
+        job(Phase.RUNNING, row("ps-0", TaskState.SUCCEEDED, exit_code=0), row("worker-0")),
+        "ps-0 ended, and every other task runs, and none has reported a step yet",
+        "its program must wait for the end of the training, for example in server.join().",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "shown, cause, to_do", [case[1:] for case in CAUSES], ids=[c[0] for c in CAUSES]
+)
+def test_each_cause_is_named_and_has_advice(shown: Job, cause: str, to_do: str) -> None:
+    lines = screen(shown)
+    advice = lines[lines.index("What to do") :]
+    assert any(cause in line for line in lines), lines
+    assert any(to_do in line for line in advice), advice
+
+
+def test_the_document_has_all_that_the_screen_has() -> None:
+    explained = explanation.explain(CAUSES[0][1], NOON)
+    document = explained.document()
+    assert document["phase"] == "Pending"
+    assert document["secondsInPhase"] == 75.0
+    assert document["waitsFor"] == [
+        {
+            "task": "ps-0",
+            "state": "Pending",
+            "attempt": 1,
+            "why": "ImagePullBackOff: no such image",
+        }
+    ]
+    assert document["advice"] == list(explained.advice)
