@@ -39,7 +39,9 @@ def test_a_classifier_of_arrays_learns(tmp_path: pathlib.Path) -> None:
     assert classifier.predict_classes(x[:4], as_iterable=False).tolist() == [0, 1, 2, 0]
     probabilities = np.array(list(classifier.predict_proba(x=x[:5])))
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
-    assert "dnn/hiddenlayer_0/kernel" in classifier.get_variable_names()
+    variables = {name for name in classifier.get_variable_names() if name.endswith("s")}
+    layers_of = ("dnn/hiddenlayer_0", "dnn/logits")
+    assert variables == {f"{layer}/{kind}" for layer in layers_of for kind in ("weights", "biases")}
 
 
 def test_columns_of_words_go_with_linear_and_wide_and_deep_models() -> None:
