@@ -261,17 +261,24 @@ def test_a_program_names_the_schedule(
         assert metrics["global_step"] == step
 
 
-def test_continuous_evaluation_ends_with_the_training(tmp_path: pathlib.Path) -> None:
+def test_continuous_evaluation_ends_with_the_training(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = learn.RunConfig(model_dir=str(tmp_path))
     experiment = experiment_fn()(config, None)
     experiment.train()
+    monkeypatch.setenv("CAPSTAN_PROGRESS_FILE", str(tmp_path / "progress"))
     seen: list[Any] = []
     experiment.continuous_eval(
         delay_secs=0, throttle_delay_secs=0,
         continuous_eval_predicate_fn=lambda metrics: seen.append(metrics) is None,
     )  # fmt: skip
     assert [None if each is None else each["global_step"] for each in seen] == [None, 30]
-    assert experiment.evaluate(delay_secs=0)["global_step"] == 30
+    evaluated = experiment.evaluate(delay_secs=0)
+    assert evaluated["global_step"] == 30
+    shown = json.loads((tmp_path / "progress").read_text(encoding="utf-8"))
+    assert shown["step"] == 30
+    assert shown["metrics"] == {"loss": pytest.approx(evaluated["loss"])}
 
 
 def test_a_wrong_experiment_is_refused(tmp_path: pathlib.Path) -> None:
