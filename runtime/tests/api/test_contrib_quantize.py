@@ -174,6 +174,37 @@ def test_only_a_scope_is_rounded() -> None:
     assert all(name.startswith("second/") for name in names)
 
 
+@pytest.mark.parametrize(
+    ("scope", "rounded_names"),
+    [
+        ("left", {"left/weights_quant"}),
+        ("left/", {"left/weights_quant"}),
+        (
+            "block",
+            {
+                f"block/{name}_quant"
+                for name in ("right/weights", "right/conv", "add/activation_Add")
+            },
+        ),
+    ],
+)
+def test_a_sum_is_rounded_only_if_its_readers_are_in_the_scope(
+    scope: str, rounded_names: set[str]
+) -> None:
+    images = tf.constant(IMAGES)
+    left = slim.conv2d(images, 3, 1, scope="left", activation_fn=None)
+    tf.identity(tf.nn.relu(left + images))
+    with tf.variable_scope("block"):
+        right = slim.conv2d(images, 3, 1, scope="right", activation_fn=None)
+        total = right + images
+    tf.identity(total, name="reader")
+    tf.contrib.quantize.experimental_create_eval_graph(scope=scope)
+    names = {
+        variable.op.name for variable in tf.global_variables() if "_quant/" in variable.op.name
+    }
+    assert {name.rpartition("/")[0] for name in names} == rounded_names
+
+
 def test_a_graph_that_trains_already_is_refused() -> None:
     loss = tf.reduce_sum(network(tf.constant(IMAGES), is_training=True, kind="plain"))
     tf.train.GradientDescentOptimizer(0.1).minimize(loss)

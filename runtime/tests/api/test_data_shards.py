@@ -1,5 +1,6 @@
 """`AutoShardDataset` divides the files that a dataset reads, and else its elements."""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 import capstan as tf
+from capstan.python.data.experimental.ops import distribute
 
 Make = Callable[[list[str]], Any]
 
@@ -122,3 +124,25 @@ def test_each_worker_must_have_a_file(names: list[str], name: str) -> None:
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"# elems = 2, # shards = 3"):
             lines_of(make(names[:2]), 3, index)
     assert lines_of(make(names[:2]), 3, 2) == []
+
+
+def elements(dataset: Any) -> list[Any]:
+    following = tf.data.make_one_shot_iterator(dataset).get_next()
+    found = []
+    with tf.Session() as session, contextlib.suppress(tf.errors.OutOfRangeError):
+        while True:
+            found.append(session.run(following).tolist())
+    return found
+
+
+def test_a_program_may_import_the_datasets_of_workers_and_replicas() -> None:
+    numbers = tf.data.Dataset.range(10)
+    assert elements(distribute._AutoShardDatasetV1(numbers, 3, 1)) == [1, 4, 7]
+    parts = distribute._RebatchDataset(numbers.batch(4), 2)
+    assert elements(parts) == [[0, 1], [2, 3], [4, 5], [6, 7], [8], [9]]
+    assert parts.output_shapes.as_list() == [None]
+    whole = numbers.batch(4, drop_remainder=True)
+    assert distribute._RebatchDataset(whole, 2).output_shapes.as_list() == [2]
+    assert distribute._RebatchDataset(whole, 3).output_shapes.as_list() == [None]
+    with pytest.raises(ValueError, match="not batched"):
+        distribute._RebatchDataset(numbers, 2)

@@ -244,7 +244,7 @@ def test_a_tensor_is_no_ragged_tensor() -> None:
             tf.convert_to_tensor(rows)
         with pytest.raises(TypeError):
             tf.matmul(rows, rows)
-        with pytest.raises(TypeError, match="not iterable"):
+        with pytest.raises(TypeError, match=r"not iterable\. Use tf\.map_fn"):
             iter(rows)
         assert not isinstance(rows, tf.Tensor)
         assert tf.abs(tf.constant([-1])).op.type == "Abs"

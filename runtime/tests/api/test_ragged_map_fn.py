@@ -85,6 +85,11 @@ def test_a_result_of_another_type_is_refused(kind: Any, message: str) -> None:
         tf.map_fn(lambda x: x, tf.ragged.constant(ROWS), dtype=kind)
 
 
+def test_scalars_are_no_rows_of_a_ragged_tensor() -> None:
+    with pytest.raises(ValueError, match=r"the scalar .*/Sum:0.*To stack scalars, pass dtype=tf.i"):
+        tf.map_fn(tf.reduce_sum, tf.ragged.constant(ROWS))
+
+
 def test_all_rows_must_have_row_splits_of_one_type() -> None:
     one = tf.ragged.constant(ROWS, row_splits_dtype=tf.int32)
     with pytest.raises(ValueError, match="mismatched row_splits dtypes"):

@@ -47,11 +47,17 @@ def test_a_call_makes_a_resource_variable() -> None:
 
 
 def test_a_call_asks_the_creators_of_the_open_blocks() -> None:
+    seen: list[set[str]] = []
+
     def creator(next_creator: Any, **given: Any) -> Any:
+        seen.append(set(given))
         return next_creator(**{**given, "name": "other"})
 
     with tf.variable_creator_scope(creator):
-        assert variables.Variable(1.0, name="v").op.name == "other"
+        variable = variables.Variable(1.0, name="v")
+        tf.Variable(1.0)
+    assert (variable.op.name, variable.op.type) == ("other", "VarHandleOp")
+    assert seen[1] - seen[0] == {"collections", "expected_shape", "use_resource"}
 
 
 def test_a_subclass_of_a_program_has_its_own_instances() -> None:

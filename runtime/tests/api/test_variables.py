@@ -164,7 +164,7 @@ def test_variables_are_keys_and_not_iterable() -> None:
     v, w = tf.Variable(1.0), tf.Variable(1.0)
     assert {v: 1, w: 2}[w] == 2
     assert v != w
-    with pytest.raises(TypeError, match=r"'Variable' object is not iterable."):
+    with pytest.raises(TypeError, match=r"'Variable' object is not iterable. Use tf.unstack"):
         list(v)
 
 

@@ -39,7 +39,9 @@ def test_a_classifier_of_arrays_learns(tmp_path: pathlib.Path) -> None:
     assert classifier.predict_classes(x[:4], as_iterable=False).tolist() == [0, 1, 2, 0]
     probabilities = np.array(list(classifier.predict_proba(x=x[:5])))
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
-    assert "dnn/hiddenlayer_0/kernel" in classifier.get_variable_names()
+    variables = {name for name in classifier.get_variable_names() if name.endswith("s")}
+    layers_of = ("dnn/hiddenlayer_0", "dnn/logits")
+    assert variables == {f"{layer}/{kind}" for layer in layers_of for kind in ("weights", "biases")}
 
 
 def test_columns_of_words_go_with_linear_and_wide_and_deep_models() -> None:
@@ -259,17 +261,24 @@ def test_a_program_names_the_schedule(
         assert metrics["global_step"] == step
 
 
-def test_continuous_evaluation_ends_with_the_training(tmp_path: pathlib.Path) -> None:
+def test_continuous_evaluation_ends_with_the_training(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = learn.RunConfig(model_dir=str(tmp_path))
     experiment = experiment_fn()(config, None)
     experiment.train()
+    monkeypatch.setenv("CAPSTAN_PROGRESS_FILE", str(tmp_path / "progress"))
     seen: list[Any] = []
     experiment.continuous_eval(
         delay_secs=0, throttle_delay_secs=0,
         continuous_eval_predicate_fn=lambda metrics: seen.append(metrics) is None,
     )  # fmt: skip
     assert [None if each is None else each["global_step"] for each in seen] == [None, 30]
-    assert experiment.evaluate(delay_secs=0)["global_step"] == 30
+    evaluated = experiment.evaluate(delay_secs=0)
+    assert evaluated["global_step"] == 30
+    shown = json.loads((tmp_path / "progress").read_text(encoding="utf-8"))
+    assert shown["step"] == 30
+    assert shown["metrics"] == {"loss": pytest.approx(evaluated["loss"])}
 
 
 def test_a_wrong_experiment_is_refused(tmp_path: pathlib.Path) -> None:

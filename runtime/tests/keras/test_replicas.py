@@ -123,6 +123,44 @@ def test_the_loss_of_a_tensor_between_layers_counts_once_for_each_example() -> N
         np.testing.assert_allclose(each, found[0], rtol=2e-4)
 
 
+class AddsLoss(keras.layers.Layer):
+    """A layer whose call adds a loss, and whose first call adds another."""
+
+    def __init__(self, loss: Callable[[Any, Any], Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.loss = loss
+
+    def build(self, input_shape: Any) -> None:
+        self.scale = self.add_weight("scale", [3], initializer="ones")
+        self.add_loss(lambda: 0.1 * tf.reduce_sum(self.scale))
+        super().build(input_shape)
+
+    def call(self, inputs: Any) -> Any:
+        self.add_loss(self.loss(inputs, self.scale))
+        return inputs * self.scale
+
+
+ADDED_IN_CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "of the inputs": lambda inputs, scale: tf.reduce_mean(tf.square(inputs * scale)),
+    "of a variable": lambda inputs, scale: tf.reduce_sum(tf.square(scale)),
+    "of a function": lambda inputs, scale: lambda: tf.reduce_sum(tf.square(scale)),
+}
+
+
+@pytest.mark.parametrize("kind", ADDED_IN_CALLS)
+def test_the_loss_that_a_call_adds_counts_in_the_replica_of_the_call(kind: str) -> None:
+    def make() -> Any:
+        scaled = AddsLoss(ADDED_IN_CALLS[kind], input_shape=(3,))
+        return keras.Sequential([scaled, keras.layers.Dense(1, kernel_initializer="ones")])
+
+    found = []
+    for strategy in (None, mirrored(2)):
+        model = compiled(strategy, OPTIMIZERS["keras"], make)
+        history = model.fit(DRAWN, TARGETS, 16, epochs=2, shuffle=False, verbose=0)
+        found.append([*history.history["loss"], *model.evaluate(DRAWN, TARGETS, 16, verbose=0)])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-4)
+
+
 def test_a_layer_after_an_inner_loss_is_part_of_the_model() -> None:
     model = with_inner_loss()
     before = model.losses[1]

@@ -166,7 +166,7 @@ def test_few_ops_have_no_gradient_rule() -> None:
         "InplaceUpdate", "Mfcc",
             "CropAndResizeGradBoxes", "CropAndResizeGradImage", "Dilation2DBackpropFilter",
         "Dilation2DBackpropInput", "EagerPyFunc",
-        "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVarsGradient",
+        "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVarsGradient", "UnbatchGrad",
         "FakeQuantWithMinMaxVarsPerChannelGradient", "FractionalAvgPoolGrad",
         "FractionalMaxPoolGrad", "GatherTree", "GuaranteeConst",
         "HistogramFixedWidth", "IgammaGradA", "KMC2ChainInitialization",

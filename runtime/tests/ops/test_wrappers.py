@@ -244,7 +244,8 @@ def test_concat_of_one_tensor_is_an_identity() -> None:
 
 def test_concat_refuses_the_argument_order_of_tensorflow_0() -> None:
     parts = [convert.constant(MATRIX), convert.constant(MATRIX)]
-    with pytest.raises(ValueError, match=r"Shape \(2, 2, 3\) must have rank 0"):
+    hint = "Pass the tensors before the axis"
+    with pytest.raises(ValueError, match=rf"Shape \(2, 2, 3\) must have rank 0\. {hint}"):
         array_ops.concat(0, parts)
     with pytest.raises(ValueError, match=r"Shape \(2,\) must have rank 0"):
         array_ops.concat(0, [convert.constant(0), convert.constant(1)])

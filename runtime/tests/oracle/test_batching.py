@@ -42,3 +42,24 @@ def outcome(tf: Any, function: Callable[[Any, Any], Any], given: Any) -> list[An
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_gives_the_rows_of_its_arguments(v1: Any, name: str) -> None:
     assert outcome(capstan, *FUNCTIONS[name]) == outcome(v1, *FUNCTIONS[name])
+
+
+def test_a_batch_of_one_step_is_that_of_tensorflow(v1: Any) -> None:
+    def values(tf: Any) -> list[Any]:
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.constant(ROWS)
+            made = tf.raw_ops.Batch(
+                in_tensors=[x, tf.constant(["a", "b", "c"])], num_batch_threads=1,
+                max_batch_size=4, batch_timeout_micros=0, grad_timeout_micros=10**7,
+                allowed_batch_sizes=[2, 4],
+            )  # fmt: skip
+            rows, words = made.batched_tensors
+            options = {"batch_index": made.batch_index, "id": made.id}
+            result = tf.raw_ops.Unbatch(batched_tensor=rows * 2.0, timeout_micros=10**7, **options)
+            joined = tf.raw_ops.UnbatchGrad(original_input=rows, grad=x, **options)
+            index = made.batch_index[:, 1:]
+            found = session.run([rows, words, index, result, joined])
+            shapes = [each.shape.as_list() for each in (rows, words, made.batch_index, result)]
+            return [*(each.tolist() for each in found), *shapes]
+
+    assert values(capstan) == values(v1)

@@ -39,8 +39,11 @@ PATIENCE_S = 60.0
 MESSAGE_BYTES = early.size(api.Frame(api.Kind.LEG, 0, 0, [ONES]))
 
 
-def part() -> parts.Part:
-    """Return a part that awaits a message of SOURCE, has a fetch, and sends a message to SINK."""
+def part(source: str = SOURCE) -> parts.Part:
+    """Return a part that awaits a message of `source`, has a fetch, and sends a message to SINK.
+
+    If `source` is HERE, the part awaits no message.
+    """
     attrs = {"T": dtypes.float32}
     nodes = {
         "double": node.Node("double", "Add", (Z, Z), attrs=attrs),
@@ -51,7 +54,7 @@ def part() -> parts.Part:
     known = infer.Knowledge(fed)
     for part_node in nodes.values():
         known.learn(part_node)
-    tasks = {"double": SOURCE, "sum": HERE, "negative": SINK}
+    tasks = {"double": source, "sum": HERE, "negative": SINK}
     return partition.partition(nodes, tasks, [Z], [SUM, NEGATIVE], known, MASTER)[HERE]
 
 
@@ -95,9 +98,8 @@ class Peer:
 class Served:
     """A worker with `part()`, and links to it like those of a master and of the task SOURCE."""
 
-    def __init__(self, links: api.Links, **limits: int) -> None:
-        self.part = part()
-        (self.message,) = self.part.incoming
+    def __init__(self, links: api.Links, source: str = SOURCE, **limits: int) -> None:
+        self.part = part(source)
         home = worker.Worker(HERE, 1, containers.ResourceManager())
         self.handle = home.register_graph("session", self.part)
         peers: Any = lambda task: Peer()  # noqa: E731 - a row of the constructor below
@@ -122,7 +124,8 @@ class Served:
         return api.Frame(api.Kind.START, number, self.handle)
 
     def leg(self, number: int, *values: Any) -> api.Frame:
-        return api.Frame(api.Kind.LEG, number, self.message.number, values or [ONES])
+        (message,) = self.part.incoming
+        return api.Frame(api.Kind.LEG, number, message.number, values or [ONES])
 
     def close(self) -> None:
         for link in self._links:
@@ -137,8 +140,8 @@ class Served:
 def serve() -> Iterator[Callable[..., Served]]:
     served: list[Served] = []
 
-    def make(links: api.Links, **limits: int) -> Served:
-        served.append(Served(links, **limits))
+    def make(links: api.Links, **options: Any) -> Served:
+        served.append(Served(links, **options))
         return served[-1]
 
     yield make
@@ -316,10 +319,11 @@ def test_a_third_task_that_answers_late_still_gets_its_message(
     assert (ended.kind, ended.subject) == (api.Kind.DONE, errors.OK)
 
 
-@pytest.mark.parametrize("is_early", [False, True])
+@pytest.mark.parametrize("begins_with", ["START", "LEG", "pushed LEG", "early LEG"])
 def test_a_third_task_is_asked_no_more_when_the_step_has_ended(
-    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch, is_early: bool
+    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch, begins_with: str
 ) -> None:
+    """The link of the master is read on, whichever frame made the part send its message."""
     monkeypatch.setattr(pushes, "_SECONDS", 3600.0)
     asked = threading.Event()
 
@@ -328,19 +332,19 @@ def test_a_third_task_is_asked_no_more_when_the_step_has_ended(
         raise errors.UnavailableError(None, None, "connection refused")
 
     monkeypatch.setattr(Peer, "get_status", unavailable)
-    served = serve(Sink())
+    served = serve(Sink(), source=HERE if begins_with == "START" else SOURCE)
     master, source = served.link(MASTER), served.link(SOURCE)
-    if is_early:
+    if begins_with == "early LEG":
         source.send(served.leg(1))
         source.send(api.Frame(api.Kind.RECV_BUF, 0, 0))  # is refused, so the worker ends the link
         with pytest.raises(errors.UnavailableError):
             source.recv()
-    master.send(served.start(1))
-    if not is_early:
-        source.send(served.leg(1))
+    master.send(api.Frame(api.Kind.START, 1, served.handle, [ONES] * len(served.part.feeds)))
+    if begins_with in ("LEG", "pushed LEG"):
+        (master if begins_with == "LEG" else source).send(served.leg(1))
     assert asked.wait(60)
     master.send(api.Frame(api.Kind.CANCEL, 1, 0))
-    assert master.recv().subject == errors.CANCELLED
+    assert master.recv(time.monotonic() + PATIENCE_S).subject == errors.CANCELLED
 
 
 def test_a_message_with_an_unknown_number_ends_the_step(serve: Callable[..., Served]) -> None:

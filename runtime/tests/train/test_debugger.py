@@ -23,7 +23,7 @@ CPU = "_tfdbg_device_,job_localhost,replica_0,task_0,device_CPU_0"
 
 @pytest.fixture
 def on_a_cpu() -> Iterator[None]:
-    # References in the memory of a GPU are not dumped. There, a failed step may dump nothing.
+    # References in the memory of a GPU are not dumped.
     with tf.device("/device:CPU:0"):
         yield
 
@@ -318,7 +318,6 @@ def test_a_program_goes_on_after_the_end_of_the_commands(
     assert capsys.readouterr().out.count("tfdbg>") == 1
 
 
-@pytest.mark.usefixtures("on_a_cpu")
 def test_the_dumps_of_a_failed_run_are_shown_before_its_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

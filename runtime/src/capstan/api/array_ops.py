@@ -201,12 +201,19 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
         TypeError: the axis is not an integer. (Before TensorFlow 1.0 the axis came first.)
         ValueError: the axis is not a scalar.
     """
+    is_old = isinstance(values, int) and isinstance(axis, list | tuple)
     if not isinstance(values, list | tuple):
         values = [values]
     if len(values) == 1:
         with scoped(name, "concat", values) as scope:
-            axis_tensor = convert.convert_to_tensor(axis, dtypes.int32, "concat_dim")
-            axis_tensor.shape.assert_has_rank(0)
+            try:
+                axis_tensor = convert.convert_to_tensor(axis, dtypes.int32, "concat_dim")
+                axis_tensor.shape.assert_has_rank(0)
+            except (TypeError, ValueError) as error:
+                if not is_old:
+                    raise
+                hint = "Pass the tensors before the axis: tf.concat(values, axis)"
+                raise type(error)(f"{error}. {hint}") from None
             return raw.Identity(values[0], name=scope)
     return raw.ConcatV2(list(values), axis, name=name)
 

@@ -55,18 +55,22 @@ def _made(
     shape: Any = None,
 ) -> Any:
     """Return a new resource variable, or what the creators of the open blocks make."""
-    return variables.Variable(
-        initial_value,
-        trainable,
-        validate_shape=validate_shape,
-        caching_device=caching_device,
-        name=name,
-        variable_def=variable_def,
-        dtype=dtype,
-        import_scope=import_scope,
-        constraint=constraint,
-        use_resource=True,
-        synchronization=synchronization,
-        aggregation=aggregation,
-        shape=shape,
-    )
+    given = {
+        "initial_value": initial_value,
+        "trainable": trainable,
+        "validate_shape": validate_shape,
+        "caching_device": caching_device,
+        "name": name,
+        "variable_def": variable_def,
+        "dtype": dtype,
+        "import_scope": import_scope,
+        "constraint": constraint,
+        "synchronization": synchronization,
+        "aggregation": aggregation,
+        "shape": shape,
+    }
+    return variable_creation.created(_resource_variable, given)
+
+
+def _resource_variable(**given: Any) -> Any:
+    return variables.Variable.made(**{**given, "use_resource": True})

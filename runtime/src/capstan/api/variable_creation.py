@@ -35,20 +35,11 @@ class CreatedType(type):
     """
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = graphs.get_default_graph().variable_creators
-        if not creators or "_kinds" not in vars(cls):
+        if not graphs.get_default_graph().variable_creators or "_kinds" not in vars(cls):
             return super().__call__(*args, **kwargs)
         bound = cls._signature().bind(None, *args, **kwargs)
         bound.apply_defaults()
-        given = dict(list(bound.arguments.items())[1:])
-        given["synchronization"] = (
-            given["synchronization"] or variable_replicas.VariableSynchronization.AUTO
-        )
-        given["aggregation"] = given["aggregation"] or variable_replicas.VariableAggregation.NONE
-        make: Creator = cls.made
-        for creator in creators:
-            make = _before(creator, make)
-        return make(**given)
+        return created(cls.made, dict(list(bound.arguments.items())[1:]))
 
     def made(cls, **kwargs: Any) -> Any:
         """Make a variable without creators. Arguments that it does not have are ignored.
@@ -60,6 +51,20 @@ class CreatedType(type):
 
     def _signature(cls) -> inspect.Signature:
         return inspect.signature(cls.__init__)  # type: ignore[misc]
+
+
+def created(make: Creator, given: dict[str, Any]) -> Any:
+    """Return what the creators of the open blocks make of the arguments of a variable.
+
+    The last creator is `make`.
+    """
+    given["synchronization"] = (
+        given["synchronization"] or variable_replicas.VariableSynchronization.AUTO
+    )
+    given["aggregation"] = given["aggregation"] or variable_replicas.VariableAggregation.NONE
+    for creator in graphs.get_default_graph().variable_creators:
+        make = _before(creator, make)
+    return make(**given)
 
 
 def _before(creator: Creator, following: Creator) -> Creator:

@@ -326,7 +326,10 @@ class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
         raise NotImplementedError(_KIND)
 
     def __iter__(self) -> NoReturn:
-        raise TypeError("'Variable' object is not iterable.")
+        raise TypeError(
+            "'Variable' object is not iterable. Use tf.unstack if the size of axis 0 is known, and "
+            "otherwise tf.map_fn"
+        )
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"

@@ -75,6 +75,7 @@ _SUMMARY: alias.Homes = (
             ("audio", "generic", "graph", "histogram", "image", "import_event", "scalar"),
             "capstan.train.graph_summaries",
         ),
+        create_db_writer="capstan.train.database_writers",
     ),
 )
 

@@ -6,6 +6,7 @@ Source: tensorflow/python/estimator/training.py.
 import enum
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -116,9 +117,9 @@ class EvaluationProgress:
         path = os.environ.get(progress.VARIABLE) or None
         self._report = progress.Report(path) if is_wanted else None
 
-    def show(self, result: EvalResult) -> None:
-        if self._report is not None and result.metrics is not None:
-            metrics = result.metrics
+    def show(self, metrics: Mapping[str, Any] | None) -> None:
+        """Report the metrics of an evaluation. Without metrics, there was no checkpoint."""
+        if self._report is not None and metrics:
             shown = {name: float(metrics[name]) for name in _SHOWN if name in metrics}
             self._report.write(int(metrics[_STEP]), shown)
 

@@ -197,7 +197,7 @@ class TrainingExecutor:
                 logging.info("Exiting evaluation: before_eval of the listener has returned False.")
                 return
             result = evaluations.evaluate_and_export()
-            progress.show(result)
+            progress.show(result.metrics)
             if not self._eval_listener.after_eval(result):
                 logging.info("Exiting evaluation: after_eval of the listener has returned False.")
                 return

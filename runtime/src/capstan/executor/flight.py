@@ -18,16 +18,6 @@ Answer = tuple[int, Sequence[Any] | None, errors.OpError | None, waiters.GiveBac
 """A waiting node, its outputs (None if the node is dead), its error, and how to give them back."""
 
 
-class Flight(cancellation.Cancellation):
-    """The cancellation that the waiting nodes of a run get, and the `submit` of the run."""
-
-    __slots__ = ("submit",)
-
-    def __init__(self, submit: Submit, idle: Submit | None) -> None:
-        super().__init__(idle)
-        self.submit = submit
-
-
 class Waits:
     """The state of the waiting nodes and of the loops of a run, which the run's lock guards."""
 
@@ -42,12 +32,12 @@ class Waits:
         "unread",
     )
 
-    def __init__(self, submit: Submit, *, may_block: bool) -> None:
+    def __init__(self, *, may_block: bool) -> None:
         self.idle: deque[Callable[[], None]] = deque()
         """The waits of nodes for a device, which block."""
         self.started = 0
         """The number of nodes that have begun to wait."""
-        self.flight = Flight(submit, self.idle.append if may_block else None)
+        self.flight = cancellation.Cancellation(self.idle.append if may_block else None)
         self.running_beside = 0
         """The number of segments that other threads run."""
         self.beside: deque[tuple[int, errors.OpError | None]] = deque()

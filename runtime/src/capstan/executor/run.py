@@ -41,12 +41,13 @@ class PartRun:
     `send(message, values)` sends a message and returns when the values may be reused.
     `done(fetches, error)` is called exactly once, when no segment of the part runs any more, also
     if the part fails. The thread of the last event calls `done`. The fetches are valid until
-    `done` returns. `submit` is only called if the part has nodes that wait or loops, or if several
-    devices run the part. If `may_block`, the thread that runs the segments may wait for a device,
-    because nothing else needs this thread meanwhile. If the part succeeds, and no segment has read
-    the answers of some waiting nodes, the part calls `keep` before `done`. The step may fail later
-    for another reason. In this case the owner of the step gives these answers back. `keep` must not
-    block. Thread-safe.
+    `done` returns. `submit` is only called if the part has nodes that wait or loops, if several
+    devices run the part, or if `sends_wait`. If `sends_wait`, `send` may wait for another task, so
+    no thread that calls `start` or `arrive` runs a segment. If `may_block`, the thread that runs
+    the segments may wait for a device, because nothing else needs this thread meanwhile. If the
+    part succeeds, and no segment has read the answers of some waiting nodes, the part calls `keep`
+    before `done`. The step may fail later for another reason. In this case the owner of the step
+    gives these answers back. `keep` must not block. Thread-safe.
     """
 
     def __init__(
@@ -58,11 +59,15 @@ class PartRun:
         keep: Keep = _forget,
         *,
         may_block: bool = False,
+        sends_wait: bool = False,
     ) -> None:
         self._program = compiled
         self._send = send
         self._done = done
         self._keep = keep
+        self._submit = submit
+        # A segment that loops or waits would keep the caller from noticing the end of the step.
+        self._leaves_caller = sends_wait or compiled.loops
         self._context = compiled.take()
         self._state = state.StepState(compiled.plan)
         self._lock = threading.Lock()
@@ -73,7 +78,7 @@ class PartRun:
         self._fault: errors.OpError | None = None
         self._waits: flight.Waits | None = None
         if compiled.waits or compiled.loops:
-            self._waits = flight.Waits(submit, may_block=may_block)
+            self._waits = flight.Waits(may_block=may_block)
             if self._context.watch is not None:
                 ends: list[errors.OpError] = []
                 self._waits.flight.register(ends.append)
@@ -92,6 +97,8 @@ class PartRun:
                 if self._is_over:
                     return
                 self._ready.extend(self._state.start())
+                if not self._ready and not self._state.is_over:
+                    return
                 self._is_running = True
         except Exception as fault:  # noqa: BLE001 - the step's error
             self.fail(errors.from_exception(fault))
@@ -137,27 +144,27 @@ class PartRun:
             self._report()
 
     def _advance(self) -> None:
-        """Run the segments that may run, in another thread if the part has loops.
+        """Run the segments that may run, in this thread or in another.
 
         The caller has set `_is_running`.
         """
-        if self._waits is None or not self._program.loops:
+        if self._leaves_caller:
+            self._run_elsewhere()
+        else:
             self._run()
-        else:  # a loop would keep this thread from noticing the end of the step
-            self._submit(self._waits)
 
-    def _submit(self, waits: flight.Waits, answer: flight.Answer | None = None) -> bool:
+    def _run_elsewhere(self, answer: flight.Answer | None = None) -> bool:
         """Let another thread run the segments that may run.
 
         If there is no other thread, fail the part, remove `answer`, and return False.
         """
         try:
-            waits.flight.submit(self._run)
+            self._submit(self._run)
         except RuntimeError as fault:
             with self._lock:
                 self._is_running = False
-                if answer is not None:
-                    waits.answers.remove(answer)
+                if self._waits is not None and answer is not None:
+                    self._waits.answers.remove(answer)
             self.fail(errors.from_exception(fault))
             return False
         return True
@@ -304,7 +311,7 @@ class PartRun:
         if is_over:
             self._report()
             return
-        self._submit(waits)
+        self._run_elsewhere()
 
     def _take_finished(self, waits: flight.Waits) -> None:
         while waits.beside:
@@ -388,4 +395,4 @@ class PartRun:
         # If there is no thread, the caller takes the outputs back. If this part gave them back, it
         # might answer the next step that waits, which might do the same. A long line of steps would
         # then recurse.
-        return self._submit(waits, answer)
+        return self._run_elsewhere(answer)

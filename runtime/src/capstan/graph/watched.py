@@ -8,6 +8,7 @@ merges nodes. The iterations of a loop are not dumped: the results of the loop a
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from capstan import errors
@@ -30,7 +31,8 @@ def insert(
 
     `nodes` are in topological order, have full device names, and no frames. `home` is the task of
     the master, which feeds `TARGETS`. Handles of resources, and references to variables in the
-    memory of a device, are not dumped: such a variable may have no value to copy.
+    memory of a device, are not dumped: such a variable may have no value to copy. If a node of a
+    device fails, its inputs have been dumped.
 
     Raises:
         FailedPreconditionError: a watch names a debug op that does not exist, or that does not
@@ -40,17 +42,19 @@ def insert(
     default = named.get((debug_watches.ANY, -1))
     graph = {TARGETS.node: dumps.targets(TARGETS.node, f"{home}/device:CPU:0")}
     added: list[str] = []
+    dumped: dict[ir.Edge, list[str]] = {}
     for name, node in nodes.items():
-        graph[name] = node
+        graph[name] = node if _is_on_host(node) else _after_dumps(node, dumped)
         if opdef.role(node.op) is facts.Role.WHILE:
             continue
         for slot, (dtype, is_ref) in enumerate(infer.tensors(node)[1]):
             watch = named.get((name, slot), default)
             if watch is None or dtype in _UNREADABLE or (is_ref and not _is_on_host(node)):
                 continue
-            for made in _dumping(node, slot, dtype, watch, is_ref=is_ref):
-                graph[made.name] = made
-                added.append(made.name)
+            made = _dumping(node, slot, dtype, watch, is_ref=is_ref)
+            graph |= {each.name: each for each in made}
+            added += (each.name for each in made)
+            dumped[ir.Edge(name, slot)] = [each.name for each in made]
     return graph, added
 
 
@@ -95,6 +99,18 @@ def _dumping(
                 f"{' or '.join(sorted(dumps.INSPECTIONS))}",
             )
     return made
+
+
+def _after_dumps(node: ir.Node, dumped: Mapping[ir.Edge, Sequence[str]]) -> ir.Node:
+    """Return a node that runs after the dumps of its inputs, because it may fail.
+
+    A dump of a tensor in the memory of a device waits for a copy to the host. A `Merge` has an
+    input that is never dumped.
+    """
+    if opdef.role(node.op) is facts.Role.MERGE:
+        return node
+    dumps_of_inputs = [name for edge in node.inputs for name in dumped.get(edge, ())]
+    return replace(node, control=(*node.control, *dumps_of_inputs))
 
 
 def _is_on_host(node: ir.Node) -> bool:

@@ -167,7 +167,8 @@ class Layer(tracking.Tracker, layer_calls.Calls):
         with known.calling(training), graphs.get_default_graph().name_scope(self._scope_name()):
             self._build_once(inputs)
             call = Operators().converted(self.call, warns=False)
-            outputs = call(inputs, *args, **options)
+            with self._called():
+                outputs = call(inputs, *args, **options)
             self._regularize_activity(inputs, outputs)
         outputs = calls.copies(known, inputs, outputs)
         calls.set_masks(self, known, inputs, outputs, masks)

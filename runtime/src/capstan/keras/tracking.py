@@ -1,22 +1,31 @@
 """The parts of a Keras layer: its variables and layers, losses and updates."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from capstan.api import variables
+from capstan.api import distribution_modes, variables
 from capstan.api.layers import common, dependence
 from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
 from capstan.keras import context, settings
 
+_NO_REPLICA: Final = object()
+"""The replica of a call outside of all replicas of strategies."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """A tensor, or a function that returns the loss. `inputs` says whether inputs were named."""
+    """A tensor, or a function that returns the loss. `inputs` says whether inputs were named.
+
+    `replica` is None if no call of the layer added the loss. Otherwise it is the replica of the
+    call, or `_NO_REPLICA`.
+    """
 
     value: Any
     has_inputs: bool
+    replica: Any
 
     def tensor(self) -> Any:
         value = self.value() if callable(self.value) else self.value
@@ -32,6 +41,12 @@ class AddedMetric:
     name: str
     value: Any
     metric: Any
+
+
+def _replica() -> Any:
+    """Return the replica for which the graph is built, or `_NO_REPLICA`."""
+    mode = distribution_modes.current()
+    return _NO_REPLICA if mode is None or mode.replica is None else mode.replica
 
 
 def parts(value: Any, kind: Any) -> Iterator[Any]:
@@ -56,6 +71,7 @@ class Tracker(common.CommonLayer):
 
     _trainable: bool
     _added_metrics: tuple[AddedMetric, ...] = ()
+    _open_calls: int = 0
 
     @property
     def _layers(self) -> list[Any]:
@@ -116,7 +132,17 @@ class Tracker(common.CommonLayer):
         """
         for loss in losses if isinstance(losses, list | tuple) else [losses]:
             if loss is not None:
-                self._losses.append(_Loss(loss, inputs is not None))
+                replica = _replica() if self._open_calls else None
+                self._losses.append(_Loss(loss, inputs is not None, replica))
+
+    @contextmanager
+    def _called(self) -> Iterator[None]:
+        """Return the block in which `call` runs. The blocks of several replicas may overlap."""
+        self._open_calls += 1
+        try:
+            yield
+        finally:
+            self._open_calls -= 1
 
     def add_metric(
         self, value: Any, aggregation: str | None = None, name: str | None = None
@@ -184,6 +210,22 @@ class Tracker(common.CommonLayer):
         inner = [each for layer in self._layers for each in layer.get_losses_for(inputs)]
         found = [each for each in own if each is not None] + inner
         return found if inputs is None else dependence.reached(nest.flatten(inputs), found)
+
+    def losses_in(self, replica: Any, inputs: Any) -> list[Any]:
+        """Return the losses of the layer for its call on `inputs` in a replica of a strategy.
+
+        Losses that other calls have added are left out, unless they depend on `inputs`.
+        """
+        own = [loss for loss in self._losses if loss.replica is None or loss.replica is replica]
+        found = [each.tensor() for each in own if not each.has_inputs]
+        dependent = [each.tensor() for each in self._losses if each.has_inputs]
+        found += dependence.reached(nest.flatten(inputs), [e for e in dependent if e is not None])
+        for layer in self._layers:
+            if isinstance(layer, Tracker):
+                found += layer.losses_in(replica, inputs)
+            else:
+                found += [*layer.get_losses_for(None), *layer.get_losses_for(inputs)]
+        return [each for each in found if each is not None]
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
         """Return the updates that depend on `inputs`, or for None those without inputs."""

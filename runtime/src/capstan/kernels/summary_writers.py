@@ -1,4 +1,4 @@
-"""Kernels that write summaries to event files (core/kernels/summary_kernels.cc).
+"""Kernels that write summaries to files (core/kernels/summary_kernels.cc).
 
 The summaries are those of the kernels in `summary` and `summary_media`.
 """
@@ -13,7 +13,7 @@ from capstan.core.arrays import Array
 from capstan.kernels import rejection, resources, summary, summary_media
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.resources import summary_writer
+from capstan.resources import event_file, summary_database, summary_writer
 
 Summarize = Callable[..., Any]
 """Takes the inputs of a node after `step`, and returns a serialized Summary."""
@@ -28,14 +28,30 @@ def _writer(node: NodeContext) -> Function:
 
 def _create(_: NodeContext) -> Function:
     def create(handle: Any, logdir: Array, queue: Array, millis: Array, suffix: Array) -> None:
-        folder, ending = (
-            rejection.string(value, name).decode(errors="surrogateescape")
-            for value, name in ((logdir, "logdir"), (suffix, "filename_suffix"))
-        )
+        folder, ending = _text(logdir, "logdir"), _text(suffix, "filename_suffix")
         waiting, limit = rejection.number(queue, "max_queue"), rejection.number(millis, "millis")
-        resources.behind(handle).open(folder, waiting, limit / 1000, ending)
+        resources.behind(handle).open(
+            lambda: event_file.EventFileWriter(folder, waiting, limit / 1000, ending)
+        )
 
     return create
+
+
+def _create_database(_: NodeContext) -> Function:
+    def create(handle: Any, uri: Array, experiment: Array, run: Array, user: Array) -> None:
+        given = (
+            _text(uri, "db_uri"),
+            _text(experiment, "experiment_name"),
+            _text(run, "run_name"),
+            _text(user, "user_name"),
+        )
+        resources.behind(handle).open(lambda: summary_database.DatabaseWriter(*given))
+
+    return create
+
+
+def _text(value: Array, name: str) -> str:
+    return rejection.string(value, name).decode(errors="surrogateescape")
 
 
 def _flush(_: NodeContext) -> Function:
@@ -141,6 +157,7 @@ def _imported(_: NodeContext) -> Function:
 
 register(Kernel("SummaryWriter", _writer))
 register(Kernel("CreateSummaryFileWriter", _create, holds_thread=True))
+register(Kernel("CreateSummaryDbWriter", _create_database, holds_thread=True))
 register(Kernel("FlushSummaryWriter", _flush, holds_thread=True))
 register(Kernel("CloseSummaryWriter", _close, holds_thread=True))
 for _op, _make in (

@@ -31,10 +31,16 @@ _VERSIONS = {
         *("make_batched_features_dataset", "make_csv_dataset", "sample_from_datasets"),
     )
 }
+_DISTRIBUTE = {
+    "_AutoShardDataset": "capstan.api.data_distribute.auto_shard",
+    "_AutoShardDatasetV1": "capstan.api.data_distribute.auto_shard",
+    "_RebatchDataset": "capstan.api.data_distribute.rebatch",
+}
 
 TABLE: dict[str, alias.Homes] = {
     "ops.dataset_ops": (_DATASETS, _DATA, _EXPERIMENTAL),
     "ops.iterator_ops": (_DATA, _EXPERIMENTAL),
+    "experimental.ops.distribute": (_DISTRIBUTE,),
     "experimental.ops.threadpool": (_TURNS,),
     "ops.multi_device_iterator_ops": (_TURNS,),
     "ops.optional_ops": ("capstan.api.data_optional",),

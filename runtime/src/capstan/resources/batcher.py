@@ -1,9 +1,11 @@
-"""Calls of a function that several steps make at once, joined along axis 0.
+"""Calls that several steps make at once, joined along axis 0.
 
 Source: core/kernels/batch_kernels.cc, core/kernels/batching_util/shared_batch_scheduler.h.
 """
 
 import contextvars
+import itertools
+import random
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,8 +19,8 @@ from capstan.core import cancellation, resource_name
 from capstan.core.arrays import Array
 from capstan.resources import alarms, resource, waiters
 
-Call = Callable[[Sequence[Array], Sequence[Any]], Sequence[Array]]
-"""Calls the function with the joined arguments of a batch, and with what the function captures."""
+Finish = Callable[[Sequence["Task"], Sequence[Array]], None]
+"""Answers the calls of a batch. Takes their joined arguments, which may be padded with rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,14 @@ class Limits:
 
 
 class Task:
-    """One call. It is answered once."""
+    """One call. It is answered once. The number tells it from other calls."""
 
     def __init__(
         self, tensors: Sequence[Array], captured: Sequence[Any], done: waiters.Done
     ) -> None:
         self.tensors, self.captured, self._done = tensors, captured, done
         self.rows = len(tensors[0])
+        self.number = random.getrandbits(63)
         self._is_answered = threading.Lock()
 
     def answer(self, outputs: Sequence[Array], error: errors.OpError | None) -> None:
@@ -57,13 +60,13 @@ class Task:
 
 
 class Batcher(resource.Resource):
-    """Joins calls to batches, and calls the function in threads. Thread-safe. No method blocks."""
+    """Joins calls to batches, and finishes batches in threads. Thread-safe. No method blocks."""
 
     def __init__(
-        self, name: resource_name.ResourceName, limits: Limits, call: Call, clock: alarms.Alarms
+        self, name: resource_name.ResourceName, limits: Limits, finish: Finish, clock: alarms.Alarms
     ) -> None:
         super().__init__(name)
-        self._limits, self._call, self._clock = limits, call, clock
+        self._limits, self._finish, self._clock = limits, finish, clock
         self._lock = threading.Lock()
         self._batches: deque[list[Task]] = deque([[]])
         self._due = 0.0
@@ -145,8 +148,7 @@ class Batcher(resource.Resource):
     def _work(self, batch: list[Task]) -> None:
         np.seterr(all="ignore")
         try:
-            outputs = self._call(self._joined(batch), batch[-1].captured)
-            _answer(batch, outputs, self._limits.padded(_rows(batch)))
+            self._finish(batch, self._joined(batch))
         except Exception as fault:  # noqa: BLE001 - the error of all steps
             for task in batch:
                 task.answer((), errors.from_exception(fault))
@@ -174,7 +176,7 @@ def _rows(batch: Sequence[Task]) -> int:
     return sum(task.rows for task in batch)
 
 
-def _answer(batch: list[Task], outputs: Sequence[Array], rows: int) -> None:
+def hand_out(batch: Sequence[Task], outputs: Sequence[Array], rows: int) -> None:
     """Give each call its rows of the outputs, which have `rows` rows."""
     for output in outputs:
         if not output.ndim:
@@ -193,3 +195,17 @@ def _answer(batch: list[Task], outputs: Sequence[Array], rows: int) -> None:
         stop = start + task.rows
         task.answer([output[start:stop].copy() for output in outputs], None)
         start = stop
+
+
+def collect(batch: Sequence[Task], joined: Sequence[Array]) -> None:
+    """Give the last call the joined arguments, and all others arguments without rows.
+
+    Two more outputs are the rows of each call, as (number, start, stop), and the call's number.
+    """
+    stops = list(itertools.accumulate(task.rows for task in batch))
+    index = [(task.number, stop - task.rows, stop) for task, stop in zip(batch, stops, strict=True)]
+    *others, last = batch
+    for task in others:
+        empty = [np.zeros((0, *tensor.shape[1:]), tensor.dtype) for tensor in task.tensors]
+        task.answer([*empty, np.zeros((0, 3), np.int64), np.array(task.number)], None)
+    last.answer([*joined, np.array(index, np.int64), np.array(last.number)], None)

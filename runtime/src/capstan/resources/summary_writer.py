@@ -1,17 +1,31 @@
-"""The writers of event files that nodes share by name (core/summary/summary_file_writer.cc)."""
+"""The writers of summaries that nodes share by name (core/kernels/summary_interface.h)."""
 
 import threading
 import time
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from capstan import errors
 from capstan.core import resource_name
-from capstan.resources import event_file, resource
+from capstan.resources import resource
+
+
+class EventWriter(Protocol):
+    """A writer of events: to an event file, or to a database."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    def add_event(self, event: Any, /) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class SummaryWriter(resource.Resource):
-    """A writer of an event file, which `open` opens. Thread-safe.
+    """A writer of summaries, which `open` opens. Thread-safe.
 
     `flush` and `close` block until the events are in the file.
     """
@@ -19,13 +33,13 @@ class SummaryWriter(resource.Resource):
     def __init__(self, name: resource_name.ResourceName) -> None:
         super().__init__(name)
         self._lock = threading.Lock()
-        self._file: event_file.EventFileWriter | None = None
+        self._file: EventWriter | None = None
 
-    def open(self, logdir: str, max_queue: int, flush_seconds: float, suffix: str) -> None:
-        """Open a file in the folder `logdir`. Does nothing if a file is open."""
+    def open(self, make: Callable[[], EventWriter]) -> None:
+        """Write to what `make` opens. Does nothing if a file is open."""
         with self._lock:
             if self._file is None:
-                self._file = event_file.EventFileWriter(logdir, max_queue, flush_seconds, suffix)
+                self._file = make()
                 # The writer goes with the session of its process, which nobody need close.
                 weakref.finalize(self, _close_aside, self._file)
 
@@ -64,7 +78,7 @@ class SummaryWriter(resource.Resource):
         if opened is not None:
             opened.close()
 
-    def _opened(self) -> event_file.EventFileWriter:
+    def _opened(self) -> EventWriter:
         opened = self._file
         if opened is None:
             raise errors.NotFoundError(
@@ -76,7 +90,7 @@ class SummaryWriter(resource.Resource):
         return opened
 
 
-def _close_aside(file: event_file.EventFileWriter) -> None:
+def _close_aside(file: EventWriter) -> None:
     """Close a file in a thread of its own: the collector of garbage may run in any thread."""
     if file.is_open:
         threading.Thread(target=file.close, name="event-file-end", daemon=True).start()

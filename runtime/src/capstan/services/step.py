@@ -5,6 +5,7 @@ If one thread of the caller's own task can run a whole step, `Steps` runs it in 
 """
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from capstan import errors
@@ -56,7 +57,10 @@ class Steps:
         except Exception as fault:  # noqa: BLE001 - the step's error
             if self._closed:
                 raise cancelled_by_close() from None
-            if self._late_message is not None and isinstance(fault, errors.DeadlineExceededError):
+            # A node, such as `Unbatch`, may have a deadline of its own.
+            has_passed = deadline is not None and time.monotonic() >= deadline
+            is_late = has_passed and isinstance(fault, errors.DeadlineExceededError)
+            if is_late and self._late_message is not None:
                 raise errors.DeadlineExceededError(None, None, self._late_message) from None
             raise errors.from_exception(fault) from fault.__cause__
 

@@ -158,7 +158,9 @@ class StepServer:
         try:
             compiled = self._home.program(frame.subject)
             pool = self._loops if compiled.loops else self._pool
-            part_run = run.PartRun(compiled, send, done, pool.start, keep)
+            # The thread that reads the link must not wait until a third task can be reached.
+            has_pushes = any(message.destination != peer for message in compiled.part.outgoing)
+            part_run = run.PartRun(compiled, send, done, pool.start, keep, sends_wait=has_pushes)
             messages = self._note_start(step, part_run)
         except Exception as fault:  # noqa: BLE001 - the step's error
             done((), errors.from_exception(fault))

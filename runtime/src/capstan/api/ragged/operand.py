@@ -106,7 +106,7 @@ class RaggedOperand:
         raise TypeError("RaggedTensor may not be used as a boolean.")
 
     def __iter__(self) -> NoReturn:
-        raise TypeError(f"'{type(self).__name__}' object is not iterable.")
+        raise TypeError(f"'{type(self).__name__}' object is not iterable. Use tf.map_fn")
 
     __hash__ = object.__hash__
 

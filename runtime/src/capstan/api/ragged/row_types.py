@@ -71,6 +71,11 @@ class RowType(NamedTuple):
             raise ValueError(
                 f"The declared dtype ({self.dtype}) mismatches the result ({found.dtype})"
             )
+        if not rank and found.shape.ndims == 0:
+            raise ValueError(
+                f"The declared type is ragged, but the result is the scalar {found}. To stack "
+                f"scalars, pass dtype=tf.{self.dtype.name}"
+            )
         if not rank:
             return [found, raw.Reshape(raw.Shape(found, out_type=self.splits)[0], [1])]
         if found.row_splits.dtype != self.splits:

@@ -1,8 +1,9 @@
 """The estimators of `tf.contrib.learn` that bring a model.
 
 Sources: contrib/learn/python/learn/estimators/{dnn,linear,dnn_linear_combined}.py. The models are
-those of `tf.estimator`, so their variables have the names that they have there. As in TensorFlow,
-the loss is the mean of the losses of a batch, and the metrics are those of `MetricKey`.
+those of `tf.estimator`, with the names of their variables. Only the layers of deep networks have
+`weights` and `biases`, as in TensorFlow. As there, the loss is the mean of the losses of a batch,
+and the metrics are those of `MetricKey`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -170,12 +171,10 @@ class DNNLinearCombinedClassifier(models.Classifier):
         fix_global_step_increment_bug: bool = False,
     ) -> None:
         models.refuse(enable_centered_bias, embedding_lr_multipliers)
-        core = dnn_linear_combined.DNNLinearCombinedEstimator(
+        core = _combined(
             canned_heads.classification_head(n_classes, weight_column_name, label_keys),
-            model_dir, linear_feature_columns,
-            models.optimizer(linear_optimizer, "Ftrl", gradient_clip_norm), dnn_feature_columns,
-            models.optimizer(dnn_optimizer, "Adagrad", gradient_clip_norm), dnn_hidden_units,
-            dnn_activation_fn, dnn_dropout, config=config or run_configs.RunConfig(),
+            model_dir, linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer,
+            dnn_hidden_units, dnn_activation_fn, dnn_dropout, gradient_clip_norm, config,
         )  # fmt: skip
         super().__init__(core, config, feature_engineering_fn, models.classes(bool(label_keys)))
 
@@ -208,14 +207,34 @@ class DNNLinearCombinedRegressor(models.Regressor):
         fix_global_step_increment_bug: bool = False,
     ) -> None:
         models.refuse(enable_centered_bias, embedding_lr_multipliers)
-        core = dnn_linear_combined.DNNLinearCombinedEstimator(
+        core = _combined(
             canned_heads.regression_head(label_dimension, weight_column_name),
-            model_dir, linear_feature_columns,
-            models.optimizer(linear_optimizer, "Ftrl", gradient_clip_norm), dnn_feature_columns,
-            models.optimizer(dnn_optimizer, "Adagrad", gradient_clip_norm), dnn_hidden_units,
-            dnn_activation_fn, dnn_dropout, config=config or run_configs.RunConfig(),
+            model_dir, linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer,
+            dnn_hidden_units, dnn_activation_fn, dnn_dropout, gradient_clip_norm, config,
         )  # fmt: skip
         super().__init__(core, config, feature_engineering_fn, models.scores)
+
+
+def _combined(
+    head: Any,
+    model_dir: Any,
+    linear_feature_columns: Iterable[Any] | None,
+    linear_optimizer: Any,
+    dnn_feature_columns: Iterable[Any] | None,
+    dnn_optimizer: Any,
+    dnn_hidden_units: Iterable[int] | None,
+    dnn_activation_fn: Any,
+    dnn_dropout: float | None,
+    gradient_clip_norm: float | None,
+    config: Any,
+) -> Any:
+    """Return a wide and deep estimator of `tf.estimator`."""
+    return dnn_linear_combined.DNNLinearCombinedEstimator(
+        head, model_dir, linear_feature_columns,
+        models.optimizer(linear_optimizer, "Ftrl", gradient_clip_norm), dnn_feature_columns,
+        models.optimizer(dnn_optimizer, "Adagrad", gradient_clip_norm), dnn_hidden_units,
+        dnn_activation_fn, dnn_dropout, config=config or run_configs.RunConfig(),
+    )  # fmt: skip
 
 
 def infer_real_valued_columns_from_input_fn(input_fn: Callable[[], Any]) -> list[Any]:

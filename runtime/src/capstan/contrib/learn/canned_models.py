@@ -6,11 +6,14 @@ Sources: contrib/learn/python/learn/estimators/{prediction_key,dnn}.py.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from capstan.api import array_ops
+from capstan.api import array_ops, scope_block, variable_scope
 from capstan.contrib.estimator import clipping
 from capstan.contrib.layers import feature_columns as columns_of
 from capstan.contrib.learn import estimators
 from capstan.estimator.canned import keys
+
+_DENSE: Final = {"kernel": "weights", "bias": "biases"}
+"""The variables of a layer of `tf.layers`, and their names in `tf.contrib.layers`."""
 
 
 class PredictionKey:
@@ -34,7 +37,9 @@ class Canned(estimators.Estimator):
         """`named` returns the predictions under the names of `PredictionKey`."""
 
         def build(features: Any, labels: Any, mode: str, config: Any) -> Any:
-            spec = core.model_fn(_by_name(features), labels, mode, config)
+            scope = variable_scope.get_variable_scope()
+            with scope_block.variable_scope(scope, custom_getter=_renamed):
+                spec = core.model_fn(_by_name(features), labels, mode, config)
             return spec._replace(predictions=named(spec.predictions))
 
         super().__init__(build, core.model_dir, config, None, feature_engineering_fn)
@@ -87,6 +92,13 @@ class Regressor(Canned):
     ) -> Any:  # fmt: skip
         """Return the score of each example."""
         return self._predicted(PredictionKey.SCORES, x, input_fn, batch_size, as_iterable)
+
+
+def _renamed(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+    """Return a variable. Those of deep layers have the names of `tf.contrib.layers`."""
+    layer, _, kind = name.rpartition("/")
+    is_dense = layer.startswith("dnn/") and kind in _DENSE
+    return getter(f"{layer}/{_DENSE[kind]}" if is_dense else name, *args, **kwargs)
 
 
 def _by_name(features: Any) -> Any:

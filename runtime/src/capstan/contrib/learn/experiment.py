@@ -13,6 +13,7 @@ from capstan.api import logging
 from capstan.contrib.learn import experiment_parts as parts
 from capstan.contrib.learn import export_strategy, monitor_hooks, validation
 from capstan.estimator import estimator as core
+from capstan.estimator import evaluator
 from capstan.framework import collections
 from capstan.services import server
 from capstan.train import GlobalStepWaiterHook, checkpoint_state, checkpointing
@@ -215,6 +216,7 @@ class Experiment:
     ) -> None:  # fmt: skip
         parts.wait(self._eval_delay_secs if delay is None else delay, "eval")
         pause = self._throttle_secs if throttle is None else throttle
+        progress = evaluator.EvaluationProgress()
         metrics: Any = None
         previous: str | None = None
         while parts.goes_on(predicate, metrics, previous) and not self._has_ended(metrics):
@@ -225,6 +227,7 @@ class Experiment:
                 metrics = {}
             else:
                 metrics = self._call_evaluate(name, path, input_fn=input_fn)
+                progress.show(metrics)
                 if exports:
                     self._export(metrics, path)
                 previous = path

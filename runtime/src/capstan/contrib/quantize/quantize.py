@@ -19,6 +19,10 @@ _PASSED: Final = ("Reshape", "Identity", "BatchToSpaceND", "SpaceToBatchND", "Ma
 _ROUNDED: Final = (
     "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVarsPerChannel",
 )  # fmt: skip
+_PRODUCER: Final = frozenset(("producer",))
+_READERS: Final = frozenset(("readers",))
+_BOTH: Final = _PRODUCER | _READERS
+"""The ends of the tensor that is rounded, where the names count if only a scope is rounded."""
 _STEP: Final = "fake_quantization_step"
 
 
@@ -71,13 +75,13 @@ class _Rewriting:
             activation = tail or (layer if next_layer is not None else None)
         if activation is None:
             return
-        self._add(context, "weights_quant", layer.inputs[1].op, is_weight=True)
+        self._add(context, "weights_quant", layer.inputs[1].op, ends=_READERS)
         outer = context.rpartition("/")[0] if sums is not None else context
         self._add(outer, "act_quant", activation, low=0.0)
         if sums is not None:
-            self._add(context, "conv_quant", tail)
+            self._add(context, "conv_quant", tail, ends=_BOTH)
             if _reader(sums, _ACTIVATIONS) is None:
-                self._add(outer, "add_quant", sums)
+                self._add(outer, "add_quant", sums, ends=_BOTH)
         after = _reader(activation, _SUMS)
         if after is not None and _reader(after, _RELUS) is None and activation is not tail:
             self._add(after.name.rpartition("/")[0], "post_activation_bypass_quant", after)
@@ -107,15 +111,20 @@ class _Rewriting:
         return False
 
     def _add(
-        self, context: str, name: str, producer: Any, *, is_weight: bool = False,
+        self, context: str, name: str, producer: Any, *, ends: frozenset[str] = _PRODUCER,
         low: float = -6.0, symmetric: bool | None = None,
     ) -> None:  # fmt: skip
-        """Let the readers of an operation read its rounded output."""
+        """Let the readers of an operation read its rounded output, if `ends` are in the scope.
+
+        The value of a variable is rounded as weights.
+        """
         readers, inputs = producer.outputs[0].consumers(), producer.outputs[0]
-        names = [reader.name for reader in readers] if is_weight else [producer.name]
+        is_weight = ends is _READERS
+        self._done.add(producer)
+        names = [producer.name] if ends & _PRODUCER else []
+        names += [reader.name for reader in readers if ends & _READERS]
         if not all(each.startswith(self._scope) for each in names) or _is_rounded(inputs):
             return
-        self._done.add(producer)
         options = self._options
         prefix = f"{context}/{name}" if context else name
         more: dict[str, Any] = {

@@ -42,6 +42,13 @@ _write(
     "flush_millis: int32",
     "filename_suffix: string",
 )
+_write(
+    "CreateSummaryDbWriter",
+    "db_uri: string",
+    "experiment_name: string",
+    "run_name: string",
+    "user_name: string",
+)
 _write("FlushSummaryWriter")
 _write("CloseSummaryWriter")
 _write("WriteSummary", "step: int64", "tensor: T", "tag: string", "summary_metadata: string")

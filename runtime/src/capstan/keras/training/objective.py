@@ -36,11 +36,12 @@ def build(
     outputs: Sequence[Any],
     targets: Sequence[Any],
     sample_weights: Sequence[Any],
+    replica: Any = None,
 ) -> Objective:
     """Add the loss and the metrics of a compiled model to the graph of its outputs.
 
-    The model was called on `inputs`. `targets` and `sample_weights` have a tensor for each output,
-    which may be None.
+    The model was called on `inputs`, in `replica` if this is not None. `targets` and
+    `sample_weights` have a tensor for each output, which may be None.
 
     Raises:
         ValueError: the arguments of `compile` do not fit the outputs, or there is no loss.
@@ -78,7 +79,12 @@ def build(
             weight = _masked(sample_weights[at] if is_weighted else None, masks[at], outputs[at])
             updates.append(metric.update_state(target, outputs[at], sample_weight=weight))
     updates += _added(model, inputs, found)
-    total = _with_added_losses(total, model, inputs)
+    if replica is None:
+        # A model inside has also losses for inputs of its own, which no batch feeds.
+        added = [*model.get_losses_for(None), *model.get_losses_for(list(inputs))]
+    else:
+        added = model.losses_in(replica, inputs)
+    total = _with_added_losses(total, added)
     for metric in found.values():
         context.of().metric_variables.update(dict.fromkeys(metric.variables))
     update = group(*updates)
@@ -98,10 +104,9 @@ def _added(model: Any, inputs: Sequence[Any], found: dict[str, Any]) -> list[Any
     return updates
 
 
-def _with_added_losses(total: Any, model: Any, inputs: Sequence[Any]) -> Any:
+def _with_added_losses(total: Any, added: Sequence[Any]) -> Any:
     """Return the loss of the outputs, or None, with those of `add_loss` and of regularizers."""
-    # A model inside has also losses for inputs of its own, which no batch feeds.
-    for extra in [*model.get_losses_for(None), *model.get_losses_for(list(inputs))]:
+    for extra in added:
         loss = extra if extra.shape.ndims == 0 else reduce_ops.reduce_mean(extra)
         total = loss if total is None else total + math_ops.cast(loss, total.dtype)
     if total is None:

@@ -12,6 +12,7 @@ from capstan.api import (
     array_ops,
     distributed_values,
     distribution_modes,
+    distribution_replica,
     distribution_strategy,
     loss_scaling,
 )
@@ -54,15 +55,17 @@ class Replicas:
     def _build(self, inputs: list[Any], targets: list[Any], weights: list[Any]) -> dict[str, Any]:
         """Call the model in a replica."""
         outputs = self._model(inputs[0] if len(inputs) == 1 else inputs)
-        goal = objective.build(self._model, inputs, nest.flatten(outputs), targets, weights)
-        self._goals[_number()] = goal, inputs
+        replica = _replica()
+        flat = nest.flatten(outputs)
+        goal = objective.build(self._model, inputs, flat, targets, weights, replica)
+        self._goals[replica.replica_index] = goal, inputs
         return {"loss": goal.loss, "update": goal.update, "values": goal.values}
 
     def train_op(self) -> Any:
         """Add the operation that trains the model in all replicas."""
 
         def train() -> Any:
-            goal, inputs = self._goals[_number()]
+            goal, inputs = self._goals[_replica().replica_index]
             return updating.train_op(self._model, goal, inputs)
 
         with self._strategy.scope(), loss_scaling.enabled():
@@ -87,11 +90,11 @@ def in_one_replica(compiled_in: Any, build: Callable[[], _Made]) -> _Made:
     return made[0]
 
 
-def _number() -> int:
-    """Return the number of the replica for which the graph is built."""
+def _replica() -> distribution_replica.ReplicaContext:
+    """Return the replica for which the graph is built."""
     replica = distribution_strategy.get_replica_context()
     assert replica is not None
-    return replica.replica_index
+    return replica
 
 
 def _parts(given: Any, number: int, count: int) -> Any:
