@@ -561,14 +561,18 @@ def test_a_deleted_job_that_a_finalizer_holds_is_stopped_and_gets_nothing_new(
                 "resourceVersion": str(here.version),
             }
             here.job = {**here.job, "metadata": here.job["metadata"] | deletion}
+            # A ConfigMap of the new number of workers and a deleted Service are not made any more.
+            here.job["spec"]["replicaSpecs"]["worker"]["replicas"] = 2
+            here.controller.preparations.forget(KEY)
             here.cache.job_event("MODIFIED", here.job)
             here.asked()
             await here.settle()
-            assert f"DELETE {POD}" in here.asked()
+            requests = here.asked()
             here.cache.pod_event("DELETED", here.pods.pop(POD))
             await here.settle()
-            assert not [request for request in here.asked() if request.startswith("POST")]
             assert here.condition("Suspended")["reason"] == "Deleted"
+            calls = {request for request in requests + here.asked() if "/events" not in request}
+            assert calls == {f"DELETE {POD}", f"GET {POD}", f"PATCH {STATUS}"}
 
     asyncio.run(scenario())
 
