@@ -548,6 +548,33 @@ def test_a_finished_job_that_was_changed_is_not_deleted(tmp_path: Path) -> None:
 
 
 @pytest.mark.e2e
+def test_a_finished_job_that_a_finalizer_holds_is_deleted_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.job["spec"]["runPolicy"]["ttlSecondsAfterFinished"] = 0
+            here.start()
+            await here.runs()
+            here.has(**succeeded())
+
+            def held(_: Asked) -> web.StreamResponse:
+                here.version += 1
+                deletion = {
+                    "deletionTimestamp": "2026-11-02T10:10:00Z",
+                    "finalizers": ["example.com/archive"],
+                    "resourceVersion": str(here.version),
+                }
+                return web.json_response({**here.job, "metadata": here.job["metadata"] | deletion})
+
+            here.refuse[f"DELETE {JOB}"] = held
+            here.asked()
+            await here.settle()
+            await here.settle()
+            assert here.asked().count(f"DELETE {JOB}") == 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.e2e
 def test_a_deleted_job_that_a_finalizer_holds_is_stopped_and_gets_nothing_new(
     tmp_path: Path,
 ) -> None:

@@ -221,7 +221,10 @@ class Controller:
         written = self._cache.job(found.key) or found.manifest
         version = written["metadata"]["resourceVersion"]
         uid = found.job.metadata.uid
-        await self._rest.delete(paths.job(*found.key), uid=uid, resource_version=version)
+        answer = await self._rest.delete(paths.job(*found.key), uid=uid, resource_version=version)
+        if answer is not None and answer.get("kind") == names.KIND:
+            # A finalizer holds the job. Another pass must not delete it again.
+            self._cache.job_event("MODIFIED", answer)
         log.info("%s/%s: deleted the job: its time after the end is over", *found.key)
 
     def _tell(self, key: Key, decided: Plan) -> None:
