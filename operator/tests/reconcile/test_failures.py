@@ -565,3 +565,11 @@ def test_a_ps_that_exits_0_is_done_unless_its_restart_policy_is_always() -> None
     assert (world.states()["ps-0"], world.status.epoch) == ("Succeeded", 1)
     world = running(each={"ps": {"restartPolicy": "Always"}}).succeed("ps-0").settle()
     assert (world.states()["ps-0"], world.status.epoch) == ("BackOff", 2)
+
+
+def test_a_task_does_not_wait_for_a_time_of_a_clock_that_was_ahead() -> None:
+    """Another operator takes over, on a node whose clock is right."""
+    world = World(make_job()).settle().wait(7200).fail("worker-1").settle()
+    assert world.row("worker-1").state is TaskState.BACK_OFF
+    world.wait(-7200).settle()
+    assert world.row("worker-1").state is TaskState.RUNNING
