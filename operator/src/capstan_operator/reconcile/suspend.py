@@ -19,6 +19,7 @@ from capstan_operator.reconcile.observe import Observed
 from capstan_operator.reconcile.policies import epoch
 
 INTERRUPTED = "Interrupted"
+DELETED = "Deleted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ def requested(job: TrainingJob, observed: Observed) -> Why | None:
     """Return why no task of the job may run, or None if tasks may run."""
     if observed.held_by:
         holders = ", ".join(observed.held_by)
-        return Why("Deleted", f"the job is being deleted, and waits for its finalizers: {holders}")
+        return Why(DELETED, f"the job is being deleted, and waits for its finalizers: {holders}")
     return Why("Requested", "spec.suspend is true") if job.spec.suspend else None
 
 
