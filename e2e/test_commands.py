@@ -162,6 +162,14 @@ def test_top_shows_all_jobs_of_a_namespace(call: Call) -> None:
     assert rows.items() >= {name: name.capitalize() for name in STATES[:-1]}.items()
 
 
+def test_top_says_that_a_namespace_has_no_job(
+    jobs: Story, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(jobs.cluster.kubeconfig))
+    assert main.main(["top", "-n", "empty"]) == 0
+    assert capsys.readouterr() == ("", "there is no job in namespace empty\n")
+
+
 @pytest.mark.parametrize("command", ["explain", "logs", "top", "wait", "delete"])
 def test_a_job_that_is_gone_is_one_line_and_status_2(call: Call, jobs: Story, command: str) -> None:
     status, out, err = call(f"{command} gone")

@@ -167,6 +167,19 @@ def test_a_job_reports_that_it_waits_for_pods_of_a_deleted_job_of_the_same_name(
     story.until(lambda status: status["phase"] == "Running")
 
 
+def test_the_tasks_of_a_deleted_job_that_a_finalizer_holds_are_stopped(story: Story) -> None:
+    held = job()
+    held["metadata"]["finalizers"] = ["example.com/archive"]
+    story.started(held)
+    story.delete_job()
+    status = story.until(lambda status: condition(status, "Suspended").get("reason") == "Deleted")
+    assert status["summary"]["reason"].endswith("waits for its finalizers: example.com/archive")
+    wait.until(lambda: not story.pods())
+    path = f"/apis/capstan.dev/v1alpha1/namespaces/{story.namespace}/trainingjobs/{NAME}"
+    story.cluster.api.patch(path, {"metadata": {"finalizers": None}})
+    wait.until(lambda: story.find_job() is None and story.find_service() is None)
+
+
 def _with_spec(manifest: Json | None, spec: Json) -> Json | None:
     return manifest if manifest is not None and manifest["spec"] == spec else None
 

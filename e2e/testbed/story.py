@@ -173,7 +173,7 @@ class Story:
         return {
             name: value
             for name, value in self._growth().items()
-            if name.startswith(prefixes) and value and "_created" not in name
+            if name.startswith(prefixes) and value
         }
 
     def counter(self, name: str) -> float:

@@ -48,6 +48,14 @@ LABEL = (
             {},
             "spec.replicaSpecs.workers: is not a field; did you mean worker?",
         ),
+        *(
+            (
+                ("spec", "replicaSpecs", name),
+                {},
+                f"spec.replicaSpecs.{name}: is not a field; did you mean chief?",
+            )
+            for name in ("master", "Master")
+        ),
         ((*WORKER, "replicas"), -1, f"{NAME}.replicas: must be at least 0, not -1"),
         ((*WORKER, "replicas"), 1001, f"{NAME}.replicas: must be at most 1000, not 1001"),
         ((*WORKER, "replicas"), "2", f"{NAME}.replicas: must be a whole number, not '2'"),

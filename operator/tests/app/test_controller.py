@@ -545,3 +545,92 @@ def test_a_finished_job_that_was_changed_is_not_deleted(tmp_path: Path) -> None:
                 await here.settle()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.e2e
+def test_a_finished_job_that_a_finalizer_holds_is_deleted_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.job["spec"]["runPolicy"]["ttlSecondsAfterFinished"] = 0
+            here.start()
+            await here.runs()
+            here.has(**succeeded())
+
+            def held(_: Asked) -> web.StreamResponse:
+                here.version += 1
+                deletion = {
+                    "deletionTimestamp": "2026-11-02T10:10:00Z",
+                    "finalizers": ["example.com/archive"],
+                    "resourceVersion": str(here.version),
+                }
+                return web.json_response({**here.job, "metadata": here.job["metadata"] | deletion})
+
+            here.refuse[f"DELETE {JOB}"] = held
+            here.asked()
+            await here.settle()
+            await here.settle()
+            assert here.asked().count(f"DELETE {JOB}") == 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.e2e
+def test_a_deleted_job_that_a_finalizer_holds_is_stopped_and_gets_nothing_new(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.runs()
+            here.version += 1
+            deletion = {
+                "deletionTimestamp": "2026-11-02T10:10:00Z",
+                "finalizers": ["example.com/archive"],
+                "resourceVersion": str(here.version),
+            }
+            here.job = {**here.job, "metadata": here.job["metadata"] | deletion}
+            # A ConfigMap of the new number of workers and a deleted Service are not made any more.
+            here.job["spec"]["replicaSpecs"]["worker"]["replicas"] = 2
+            here.controller.preparations.forget(KEY)
+            here.cache.job_event("MODIFIED", here.job)
+            here.asked()
+            await here.settle()
+            requests = here.asked()
+            here.cache.pod_event("DELETED", here.pods.pop(POD))
+            await here.settle()
+            assert here.condition("Suspended")["reason"] == "Deleted"
+            calls = {request for request in requests + here.asked() if "/events" not in request}
+            assert calls == {f"DELETE {POD}", f"GET {POD}", f"PATCH {STATUS}"}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.e2e
+def test_a_pod_that_was_asked_to_end_is_not_asked_again_before_a_watch_reports_it(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+
+            def stopping(_: Asked) -> web.StreamResponse:
+                here.version += 1
+                deletion = {
+                    "deletionTimestamp": "2026-11-02T10:10:30Z",
+                    "deletionGracePeriodSeconds": 30,
+                    "resourceVersion": str(here.version),
+                }
+                pod = here.pods[POD]
+                here.pods[POD] = {**pod, "metadata": pod["metadata"] | deletion}
+                return web.json_response(here.pods[POD])
+
+            await here.runs()
+            here.refuse[f"DELETE {POD}"] = stopping
+            here.version += 1
+            here.job = {**here.job, "spec": here.job["spec"] | {"suspend": True}}
+            here.job["metadata"] = here.job["metadata"] | {"resourceVersion": str(here.version)}
+            here.cache.job_event("MODIFIED", here.job)
+            here.asked()
+            await here.settle()
+            await here.settle()
+            assert here.asked().count(f"DELETE {POD}") == 1
+
+    asyncio.run(scenario())

@@ -96,3 +96,7 @@ def test_a_quota_that_is_full_is_no_missing_right() -> None:
     assert sum(errors.values()) == 2
     rights = {name: value for name, value in shown.items() if "missing_rights_total" in name}
     assert rights == {'capstan_missing_rights_total{resource="nodes",verb="get"}': 1}
+
+
+def test_no_series_show_when_a_counter_was_created() -> None:
+    assert not [name for name in samples(made()) if "_created" in name]

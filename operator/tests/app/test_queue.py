@@ -32,6 +32,20 @@ def test_a_key_that_is_added_twice_is_taken_once() -> None:
     in_a_loop(scenario)
 
 
+def test_failures_become_long_once() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        became = []
+        for _ in range(queues.LONG + 3):
+            queue.add(A)
+            await queue.get()
+            queue.failed(A)
+            became.append(queue.has_failed_for_long(A))
+        assert became.index(True) == queues.LONG - 1
+        assert became.count(True) == 1
+
+    in_a_loop(scenario)
+
+
 def test_a_key_that_is_added_during_its_pass_comes_back_after_it() -> None:
     async def scenario(queue: WorkQueue) -> None:
         queue.add(A)

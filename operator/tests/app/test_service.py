@@ -12,6 +12,7 @@ from app.one_job import make_job
 from kube import server as servers
 from kube.server import Answer, Asked, Server, refusal
 
+from capstan_operator.app import queue as queues
 from capstan_operator.app import service as services
 from capstan_operator.app import settings as arguments
 from capstan_operator.app.health import Health
@@ -108,6 +109,30 @@ def test_a_job_is_not_reconciled_before_the_pods_of_its_namespace_are_known(
             here.server.answer = lists
             await servers.until(lambda: here.worked_on("closed"))
             await servers.until(lambda: here.health.unread == "")
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.e2e
+def test_an_event_tells_the_user_of_a_job_that_cannot_be_handled_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "FIRST_SECONDS", 0.0001)
+
+    async def scenario() -> None:
+        async with serving(tmp_path, lists) as here:
+
+            def notes() -> set[str]:
+                """Return the notes of the events about the job that were posted."""
+                path = "/apis/events.k8s.io/v1/namespaces/open/events"
+                bodies = [each.body or {} for each in here.server.asked if each.path == path]
+                return {body["note"] for body in bodies if body["reason"] == "PassesFail"}
+
+            posting = asyncio.create_task(here.operator._recorder.run())
+            await servers.until(notes)
+            posting.cancel()
+            [note] = notes()
+            assert "enough was seen" in note
 
     asyncio.run(scenario())
 

@@ -229,6 +229,9 @@ def test_a_file_that_cannot_be_read_is_reported(capsys: pytest.CaptureFixture[st
         ("run job.yaml -o yaml", "argument -o/--output: invalid choice: 'yaml'"),
         ("walk job.yaml", "invalid choice: 'walk'"),
         ("logs digits --tail 99999999999999999999", "argument --tail: must have at most 18 digits"),
+        ("logs", "the following arguments are required: JOB\n"),
+        ("delete ''", "argument JOB: must not be empty"),
+        ("explain tjob/", "argument JOB: must not be empty"),
     ],
 )
 def test_a_wrong_command_line_is_a_usage_error(

@@ -154,6 +154,14 @@ def test_no_message_quotes_a_secret(home: Path) -> None:
     assert "secret" not in str(caught.value)
 
 
+def test_a_missing_context_is_a_fault_of_its_flag(home: Path) -> None:
+    path = servers.kubeconfig(home, SERVER)
+    with pytest.raises(Invalid) as caught:
+        load(path, context="prod")
+    message = f"{path} has no context 'prod'; list them: kubectl config get-contexts"
+    assert str(caught.value) == f"--context: {message}"
+
+
 def test_the_error_for_a_missing_configuration_has_advice() -> None:
     with pytest.raises(Invalid, match="name a kubeconfig, or run in a pod"):
         load()

@@ -1,12 +1,13 @@
 """Views of tasks whose pods have ended or are about to end: each end has a reason and a class."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from kube import documents
 from kube.documents import ENDED, condition, ended, pod, running, terminated, view, waiting
 
+from capstan_operator.kube import pod_fields
 from capstan_operator.reconcile.observe import Deletion, InstanceState, TaskPhase, TaskView
 from capstan_operator.reconcile.policies import failure
 
@@ -322,6 +323,38 @@ def test_an_exit_code_counts_only_if_the_task_ended_before_its_deletion_was_requ
     found = view(ended(terminated(0), phase="Succeeded", metadata=metadata))
     assert (found.deletion is Deletion.BEFORE_END) is deleting
     assert kind(found) is (failure.FailureClass.INFRASTRUCTURE if deleting else None)
+
+
+BEHIND = {"startTime": "2026-11-02T09:57:00Z"}
+"""The kubelet acknowledged the pod three minutes before it was created: its clock is behind."""
+
+
+@pytest.mark.parametrize(
+    "behind, deleting", [(BEHIND, True), ({"startTime": documents.STARTED}, False), ({}, False)]
+)
+def test_a_drained_task_has_not_succeeded_by_the_clock_of_a_node_that_is_behind(
+    behind: Any, deleting: bool
+) -> None:
+    drained = view(
+        ended(
+            terminated(0),
+            phase="Succeeded",
+            metadata=GRACE | {"deletionTimestamp": "2026-11-02T10:10:00Z"},
+            **behind,
+        )
+    )
+    assert (drained.deletion is Deletion.BEFORE_END) is deleting
+    target = condition("DisruptionTarget", "True", "EvictionByEvictionAPI", "drain", LATER)
+    evicted = view(ended(terminated(0), phase="Succeeded", conditions=[target], **behind))
+    judged = failure.FailureClass.INFRASTRUCTURE if deleting else None
+    assert (kind(drained), kind(evicted)) == (judged, judged)
+
+
+def test_the_lag_of_a_clock_is_measured_from_the_moment_at_which_a_pod_got_its_node() -> None:
+    """The pod waited two minutes for a node. The clock of the node is a minute behind."""
+    bound = condition("PodScheduled", "True", at="2026-11-02T10:02:00Z")
+    document = documents.pod(conditions=[bound], startTime="2026-11-02T10:01:00Z")
+    assert pod_fields.clock_lag(document) == timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(

@@ -82,3 +82,18 @@ def test_an_old_crd_is_named_as_the_cause() -> None:
         ".observedGeneration, .status.selector, because it is older than this operator: apply the"
         " trainingjobs.capstan.dev.yaml of the operator's version"
     )
+
+
+@pytest.mark.parametrize(
+    "message, shown",
+    [
+        ("Unauthorized", "does not accept these credentials: log in again"),
+        ("token has expired", "token has expired"),
+    ],
+)
+def test_credentials_that_are_not_accepted_have_advice_unless_the_answer_says_more(
+    message: str, shown: str
+) -> None:
+    body = {"kind": "Status", "reason": "Unauthorized", "message": message}
+    error = errors.of_answer("list /x", 401, {}, json.dumps(body).encode(), NOW)
+    assert shown in str(error)

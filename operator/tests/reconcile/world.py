@@ -95,6 +95,7 @@ class World:
         self.job = job
         self.pods = pods
         self.obstacle: Obstacle | None = None
+        self.held_by: tuple[str, ...] = ()
         self.refused: dict[str, str] = {}
         self.now = START
         self.instances: dict[Uid, TaskView] = {}
@@ -113,7 +114,9 @@ class World:
 
     def observed(self) -> Observed:
         instances = tuple(self.instances.values())
-        return Observed(instances, self.progress, self.obstacle, self.reported_at)
+        return Observed(
+            instances, self.progress, self.obstacle, self.reported_at, held_by=self.held_by
+        )
 
     def decide(self) -> Plan:
         """Return the plan of a pass at this moment, and change nothing."""

@@ -112,6 +112,18 @@ def test_a_cluster_without_the_crd_is_named(tmp_path: Path, act: Any) -> None:
 
 
 @pytest.mark.e2e
+def test_a_job_for_a_missing_namespace_is_refused_with_the_command_that_creates_it(
+    tmp_path: Path,
+) -> None:
+    def answer(_: Asked) -> web.StreamResponse:
+        return servers.refusal(404, "NotFound", 'namespaces "team-a" not found')
+
+    manifest = {"metadata": {"name": "digits"}}
+    with pytest.raises(Invalid, match=r"not found; .*: kubectl create namespace team-a"):
+        run(tmp_path, answer, lambda place: place.create(manifest, dry_run=False))
+
+
+@pytest.mark.e2e
 def test_a_missing_job_is_named_with_its_namespace(tmp_path: Path) -> None:
     def answer(_: Asked) -> web.StreamResponse:
         return servers.refusal(404, "NotFound", "no", name="digits", kind="trainingjobs")

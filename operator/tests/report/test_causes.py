@@ -156,6 +156,20 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "capstanctl wait digits -n team-a --for deleted",
     ),
     (
+        "a deletion that waits for a finalizer",
+        job(
+            Phase.SUSPENDED,
+            row("ps-0", TaskState.STOPPED),
+            conditions=(
+                condition("ClusterReady", False, "Suspended", "no task runs"),
+                condition("Suspended", True, "Deleted", "it waits for example.com/archive"),
+            ),
+            is_deleted=True,
+        ),
+        "it waits for example.com/archive",
+        "Find out why the programs that set the finalizers do not remove them.",
+    ),
+    (
         "a local job that was killed",
         job(Phase.RUNNING, row("ps-0"), is_local=True, is_run=False),
         "no capstanctl runs it",

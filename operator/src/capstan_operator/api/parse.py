@@ -9,6 +9,7 @@ import pydantic
 from pydantic_core import ErrorDetails
 
 from capstan_operator.api import addresses, document, names, pod, rules, sound, spelling
+from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.template import PodModel
 from capstan_operator.errors import Fault, Invalid
@@ -238,7 +239,13 @@ def _path(where: Iterable[int | str]) -> str:
     return path
 
 
+OF_TFJOB = {"master": ReplicaType.CHIEF}
+"""Names of fields of a TFJob, in lowercase, that are not similar to the names of the same fields
+here."""
+
+
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    name = OF_TFJOB.get(name.casefold(), name)
     there_are = f"; there are {', '.join(known)}" if known else ""
     return spelling.did_you_mean(name, known) or there_are
 

@@ -2,7 +2,7 @@
 
 Rule 1: an action that is carried out twice has the effect of one. A pod's name follows from its
 task, and a deletion names a UID, so an outdated cache does no harm.
-Rule 2: the answer to a POST is in the cache before the next look at the job.
+Rule 2: the answer to a POST or a DELETE is in the cache before the next look at the job.
 """
 
 import asyncio
@@ -215,9 +215,20 @@ class Actor:
             return True
         path = paths.pod(key.namespace, pod_manifests.pod_name(job, stop.task))
         seconds = max(0, round(stop.grace_seconds))
-        await self._rest.delete(path, uid=stop.uid, grace_seconds=seconds)
+        answer = await self._rest.delete(path, uid=stop.uid, grace_seconds=seconds)
         log.info("%s/%s: deleted the pod of %s (%s)", *key, stop.task, stop.why)
-        return False
+        return answer is not None and self._note_stopping(stop, answer)
+
+    def _note_stopping(self, stop: StopTask, answer: dict[str, Any]) -> bool:
+        """Put a pod that has time to end into the cache, as the answer to its deletion shows it.
+
+        Without this, a pass that follows before the watch reports the deletion would request the
+        deletion again. Return whether the cache has changed: the watch then reports nothing new.
+        """
+        metadata = answer.get("metadata") or {}
+        if metadata.get("uid") != stop.uid or not metadata.get("deletionGracePeriodSeconds"):
+            return False
+        return bool(self._cache.pod_event("MODIFIED", answer))
 
 
 def _manifest(

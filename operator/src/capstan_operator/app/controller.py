@@ -8,6 +8,7 @@ Rule 3: this process remembers only facts that the next process could find out f
 """
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ from capstan_operator.reconcile import invalid, rows
 from capstan_operator.reconcile.actions import Action, Plan
 from capstan_operator.reconcile.observe import Obstacle
 from capstan_operator.reconcile.plan import plan
-from capstan_operator.reconcile.policies import gang, settled, trust
+from capstan_operator.reconcile.policies import deletion, gang, settled, trust
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,11 @@ class Found:
     manifest: dict[str, Any]
     job: TrainingJob
     status: Status
+
+    @property
+    def held_by(self) -> tuple[str, ...]:
+        """The finalizers that hold a deleted job, for which nothing is created any more."""
+        return deletion.held_by(self.manifest)
 
 
 class Controller:
@@ -92,7 +98,7 @@ class Controller:
         changes. Raises kube.errors.ApiError if a request failed.
         """
         manifest = self._cache.job(key)
-        if manifest is None or manifest["metadata"].get("deletionTimestamp"):
+        if manifest is None or deletion.is_left_to_kubernetes(manifest):
             # Kubernetes deletes the pods and the Service, because the job owns them.
             self._forget(key)
             return None
@@ -125,7 +131,9 @@ class Controller:
             return 0.0
         status = decided.status or found.status
         try:
-            file_again = await self._cluster_files.write(found.key, found.job, status)
+            file_again = None
+            if not found.held_by:
+                file_again = await self._cluster_files.write(found.key, found.job, status)
             await self._queues.end(found.key, found.job, status)
             group = await self._gangs.group(found.key, found.job, status)
             wanted = (queue.group(found.job, status), group)
@@ -161,10 +169,11 @@ class Controller:
 
     async def _plan(self, found: Found, obstacle: Obstacle | None) -> tuple[Look, Plan]:
         look = await self._observer.look(found.key, found.job, found.status, obstacle)
-        return look, plan(found.job, found.status, look.observed, self._clock())
+        observed = dataclasses.replace(look.observed, held_by=found.held_by)
+        return look, plan(found.job, found.status, observed, self._clock())
 
     async def _obstacle(self, found: Found) -> Obstacle | None:
-        if found.status.phase.is_final:
+        if found.status.phase.is_final or found.held_by:
             self._certificates.forget(found.key)
             return None
         started = rows.has_started(found.status) and found.status.phase is not Phase.INVALID
@@ -212,7 +221,10 @@ class Controller:
         written = self._cache.job(found.key) or found.manifest
         version = written["metadata"]["resourceVersion"]
         uid = found.job.metadata.uid
-        await self._rest.delete(paths.job(*found.key), uid=uid, resource_version=version)
+        answer = await self._rest.delete(paths.job(*found.key), uid=uid, resource_version=version)
+        if answer is not None and answer.get("kind") == names.KIND:
+            # A finalizer holds the job. Another pass must not delete it again.
+            self._cache.job_event("MODIFIED", answer)
         log.info("%s/%s: deleted the job: its time after the end is over", *found.key)
 
     def _tell(self, key: Key, decided: Plan) -> None:

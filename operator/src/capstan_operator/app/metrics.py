@@ -46,6 +46,9 @@ class Metrics(Collector):
     """
 
     def __init__(self, queue: WorkQueue, clock: Callable[[], datetime], most_jobs: int) -> None:
+        # Else each counter and histogram has a second time series: the time of its creation. The
+        # library has one switch for all registries.
+        prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
         registry = self._registry = prometheus.CollectorRegistry()
         self._queue = queue
         self._clock = clock

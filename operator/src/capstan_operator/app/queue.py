@@ -19,6 +19,9 @@ SPREAD = 0.2
 OFTEN = 5
 """A key counts as failing after this many failures in a row, some 15 seconds after the first one. A
 single failure is normal: objects change meanwhile, and API servers restart."""
+LONG = 8
+"""After this many failures in a row, two minutes after the first one, an event of the job says so.
+The number is a guess: most outages of an API server are shorter."""
 SOON_SECONDS = 0.1
 """The longest time that a change waits for others of the same job. The number is a guess: a person
 does not notice the time."""
@@ -52,6 +55,10 @@ class WorkQueue:
     def failing(self) -> int:
         """The number of keys that have failed at least `OFTEN` times in a row."""
         return sum(failures >= OFTEN for failures in self._failures.values())
+
+    def has_failed_for_long(self, key: Key) -> bool:
+        """Return True after the failure that makes the failures of a key long, and only then."""
+        return self._failures.get(key) == LONG
 
     def add(self, key: Key) -> None:
         """Have a key worked on as soon as a worker is free."""

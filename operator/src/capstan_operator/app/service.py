@@ -23,6 +23,7 @@ from capstan_operator.kube.errors import ApiError, NotFound
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
+from capstan_operator.reconcile.actions import Announce, NewsType
 
 WORKERS = 8
 """The number of jobs that are worked on at once. The number is a guess: a pass mostly waits for
@@ -32,6 +33,7 @@ AGAIN_SECONDS = 2.0
 """The pause after a comparison that failed. It doubles while only some namespaces fail, because
 every comparison also reads the other namespaces."""
 LONGEST_AGAIN_SECONDS = 60.0
+PASSES_FAIL = "PassesFail"
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +46,7 @@ class Operator:
     ) -> None:
         """Build the parts that serve jobs. Must be called in the event loop of the process."""
         clock = asyncio.get_running_loop().time
-        cache = Cache()
+        cache = self._cache = Cache()
         nodes = Nodes(rest, clock, settings.node_lost_seconds)
         self._settings = settings
         self._rest = rest
@@ -151,14 +153,27 @@ class Operator:
             result = "error"
             seconds = self._queue.failed(key, _later(error))
             log.warning("%s/%s: %s; again in %.1f s", *key, error, seconds)
+            self._report_failures(key, str(error))
         except Exception:  # one job that cannot be handled must not stop the others
             result = "error"
             seconds = self._queue.failed(key)
             log.exception("%s/%s: the pass failed; again in %.1f s", *key, seconds)
+            self._report_failures(key, "the log of the operator has the cause")
         else:
             self._queue.done(key, again)
             log.debug("%s/%s: pass done, again in %s s", *key, again)
         self._metrics.pass_seconds.labels(result).observe(clock() - started)
+
+    def _report_failures(self, key: Key, why: str) -> None:
+        """Report the failures of a job's passes by an event, once they have lasted for long.
+
+        The status of the job cannot report them. A new job may not even have a status.
+        """
+        manifest = self._cache.job(key)
+        if manifest is not None and self._queue.has_failed_for_long(key):
+            line = f"the operator cannot handle the job, and tries again: {why}"
+            news = Announce(NewsType.WARNING, PASSES_FAIL, line)
+            self._recorder.record(manifest, [news], mark="failing-")
 
 
 def _later(error: OperatorError) -> float:

@@ -35,9 +35,15 @@ def job(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
 
 
 def _job_name(text: str) -> str:
-    """Return the name of a job, which may have its kind before it, as in kubectl: `tjob/digits`."""
+    """Return the name of a job, which may have its kind before it, as in kubectl: `tjob/digits`.
+
+    Raises argparse.ArgumentTypeError for an empty name, for example of a variable that is not set.
+    """
     kind, slash, name = text.partition("/")
-    return name if slash and kind.partition(".")[0] in _KINDS else text
+    found = name if slash and kind.partition(".")[0] in _KINDS else text
+    if not found:
+        raise argparse.ArgumentTypeError("must not be empty")
+    return found
 
 
 def cluster(command: argparse.ArgumentParser) -> None:

@@ -39,7 +39,7 @@ def parsed(program: str, arguments: Sequence[str]) -> argparse.Namespace:
     whole = parser(program)
     read, rest = whole.parse_known_args(options.after_command(arguments))
     if read.command == "logs" and not any(word.startswith("-") for word in rest):
-        read.tasks += rest
+        read.tasks = [*read.tasks, *rest]
     elif rest:
         whole.error(f"unrecognized arguments: {' '.join(rest)}")
     return read
@@ -141,7 +141,11 @@ def _logs(commands: "_Commands[argparse.ArgumentParser]") -> None:
     )
     options.job(logs)
     logs.add_argument(
-        "tasks", nargs="*", metavar="TASK", help="tasks such as worker-1 (default: all tasks)"
+        "tasks",
+        nargs="*",
+        default=(),  # argparse would call the tasks required if JOB is missing, too
+        metavar="TASK",
+        help="tasks such as worker-1 (default: all tasks)",
     )
     logs.add_argument(
         "-f", "--follow", action="store_true", help="show new output until the job is over"

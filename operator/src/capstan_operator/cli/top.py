@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -64,8 +65,12 @@ def top(options: argparse.Namespace) -> int:
 async def _once(options: argparse.Namespace) -> None:
     async with places.opened(options) as place:
         view = await _look(place, options.job)
+        title = place.title
     if options.output is not None:
         documents.show([view.document()], options.output)
+        return
+    if view.job is None and not view.jobs:
+        print(f"there is no job in {title}", file=sys.stderr)
         return
     if view.headline:
         print(view.headline)

@@ -11,6 +11,7 @@ import contextlib
 import ipaddress
 import logging
 import os
+import re
 import ssl
 import time
 import urllib.parse
@@ -168,6 +169,11 @@ async def _of_kubeconfig(
     except (*_BROKEN, *_MALFORMED) as error:
         # The loader's messages may quote a user with all secrets. The quote begins with a brace.
         why = str(error).partition("{")[0].strip()
+        if context is not None and re.search(
+            rf"name {re.escape(context)} in .*contexts list$", why
+        ):
+            fault = f"{paths} has no context {context!r}; list them: kubectl config get-contexts"
+            raise Invalid((Fault("--context", fault),)) from None
         if isinstance(error, _MALFORMED):
             why = "it does not have the shape of a kubeconfig"
         raise Invalid((_unusable(paths, why),)) from None

@@ -100,6 +100,11 @@ _OLD_CRD = (
 """The message for fields of an applied object that the schema of the API server lacks. The server
 answers 500 and names each field in a line."""
 
+_NOT_ACCEPTED = (
+    "the API server does not accept these credentials: log in again, or use another kubeconfig"
+)
+"""The message for an answer that says no more than `Unauthorized`."""
+
 _NO_RIGHT = re.compile(r" cannot \w+ (resource|path) ")
 """Words of the answer of RBAC. A denial of a quota or of an admission policy has other words."""
 
@@ -125,6 +130,8 @@ def of_answer(
     document = _status_document(body)
     reason = str(document.get("reason") or "")
     message = str(document.get("message") or "") or _words(body)
+    if status == 401 and message in ("", reason):
+        message = _NOT_ACCEPTED
     missing = _UNDECLARED.findall(message)
     if missing:
         message = _OLD_CRD.format(", ".join(missing))

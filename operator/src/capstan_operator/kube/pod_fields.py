@@ -1,7 +1,7 @@
 """Read single fields of a pod's manifest; most of them are optional. Pure."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 Manifest = Mapping[str, Any]
@@ -67,3 +67,18 @@ def time(text: str | None) -> datetime | None:
         return None
     read = datetime.fromisoformat(text)
     return None if read.year == 1 else read
+
+
+def clock_lag(pod: Manifest) -> timedelta:
+    """Return how far the clock of the pod's node is behind the API server's, at least.
+
+    A kubelet acknowledges a pod after the pod was created and was bound to the node. If its clock
+    says otherwise, the clock was behind by at least the difference.
+    """
+    acknowledged = time(pod["status"].get("startTime"))
+    created = time(pod["metadata"].get("creationTimestamp"))
+    bound = time(condition(pod, "PodScheduled").get("lastTransitionTime"))
+    earlier = [at for at in (created, bound) if at is not None]
+    if acknowledged is None or not earlier:
+        return timedelta()
+    return max(max(earlier) - acknowledged, timedelta())

@@ -101,7 +101,7 @@ def _ended(pod: Manifest, trainer: str) -> _Outcome | None:
         # after the exit code. Until then, the cause of the task's end is not known.
         return None
     disrupted = _disruption(pod)
-    ended_at = None if end is None else pod_fields.time(end.get("finishedAt"))
+    ended_at = None if end is None else _by_api_server(pod, pod_fields.time(end.get("finishedAt")))
     if end is not None and (disrupted is None or not disruption.caused(disrupted, ended_at)):
         return _of_trainer(status, end)
     if disrupted is not None and (end is not None or status.get("phase") == "Failed"):
@@ -113,6 +113,15 @@ def _ended(pod: Manifest, trainer: str) -> _Outcome | None:
             message=status.get("message") or "",
         )
     return _Outcome(TaskPhase.SUCCEEDED) if status.get("phase") == "Succeeded" else None
+
+
+def _by_api_server(pod: Manifest, at: datetime | None) -> datetime | None:
+    """Return a time of the node by the API server's clock, as far as a difference is certain.
+
+    By the clock of a node that is behind, a task that was asked to end would seem to have ended by
+    itself before. Its exit code 0 would then count as success.
+    """
+    return None if at is None else at + pod_fields.clock_lag(pod)
 
 
 def _has_living_container(pod: Manifest) -> bool:
@@ -245,7 +254,8 @@ def _deletion(pod: Manifest, outcome: _Outcome) -> Deletion:
     if due is None:
         return Deletion.NOT_REQUESTED
     seconds = pod["metadata"].get("deletionGracePeriodSeconds") or 0
-    if outcome.finished_at is None or outcome.finished_at >= due - timedelta(seconds=seconds):
+    finished_at = _by_api_server(pod, outcome.finished_at)
+    if finished_at is None or finished_at >= due - timedelta(seconds=seconds):
         return Deletion.BEFORE_END
     signalled = outcome.exit_code in _SIGNALS_OF_KUBELETS and outcome.reason in ("", "Error")
     return Deletion.BEFORE_END if seconds == 0 and signalled else Deletion.AFTER_END

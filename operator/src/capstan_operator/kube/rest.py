@@ -172,12 +172,13 @@ class Rest:
         uid: str,
         grace_seconds: int | None = None,
         resource_version: str | None = None,
-    ) -> None:
+    ) -> Manifest | None:
         """Have the object of this UID deleted, after `grace_seconds` or its own grace period.
 
         Does nothing if the object is gone already, or if another object has its name by now.
-        Returns when the deletion is under way. A pod is gone only later. Raises errors.Conflict if
-        a `resource_version` is given and the object has another resourceVersion.
+        Returns when the deletion is under way. A pod is gone only later. Returns the answer of the
+        API server, or None if nothing was deleted. The answer for a pod is the pod. Raises
+        errors.Conflict if a `resource_version` is given and the object has another resourceVersion.
         """
         options: Manifest = {
             "apiVersion": "v1",
@@ -190,12 +191,13 @@ class Rest:
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         try:
-            await self._send(_Request("delete", "DELETE", path, {}, options))
+            return await self._send(_Request("delete", "DELETE", path, {}, options))
         except errors.NotFound:
-            return
+            return None
         except errors.Conflict:
             if await self._has(path, uid):
                 raise
+            return None
 
     async def _has(self, path: str, uid: str) -> bool:
         try:

@@ -36,6 +36,10 @@ class Kept:
     def __init__(self, states: Path) -> None:
         self._states = states
 
+    @property
+    def title(self) -> str:
+        return os.path.relpath(self._states)
+
     def has(self, name: str) -> bool:
         """Say whether the folder holds a job of this name that has run or runs now."""
         path = self._states / name

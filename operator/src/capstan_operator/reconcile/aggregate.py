@@ -95,7 +95,8 @@ def finished(status: Status, outcome: Condition, now: datetime) -> Status:
 
 def suspended(status: Status, reason: str, why: str, now: datetime) -> Status:
     """Complete the status of a job that is suspended now."""
-    ready = condition("ClusterReady", False, Phase.SUSPENDED.value, "no task runs", now)
+    line = f"no task runs: {why}"
+    ready = condition("ClusterReady", False, Phase.SUSPENDED.value, line, now)
     suspension = condition("Suspended", True, reason, why, now)
     return _completed(status, Phase.SUSPENDED, (ready, suspension), now)
 

@@ -18,7 +18,7 @@ from capstan_operator.api.status import Status, TaskState, TaskStatus
 from capstan_operator.reconcile import rows
 from capstan_operator.reconcile.actions import Action, StartTask, StopReason, StopTask
 from capstan_operator.reconcile.observe import InstanceState, TaskView
-from capstan_operator.reconcile.policies import grace, readiness, sparing, stopping
+from capstan_operator.reconcile.policies import backoff, grace, readiness, sparing, stopping
 
 Views = Mapping[TaskName, tuple[TaskView, ...]]
 """All instances that exist, by task, in table order."""
@@ -50,7 +50,7 @@ def go_on(
     for row in status.tasks:
         views = by_task.get(row.name, ())
         instances = rows.sort(row, views)
-        is_due = _is_due(row, now)
+        is_due = _is_due(job, row, now)
         may_start = is_due and not blocked
         actions += _force_deletions(job, views)
         actions += _stops_of_stale(job, instances.stale, make_room=may_start)
@@ -112,9 +112,10 @@ def stops_living(job: TrainingJob) -> bool:
     return job.spec.run_policy.clean_pod_policy is not CleanPodPolicy.NONE
 
 
-def _is_due(row: TaskStatus, now: datetime) -> bool:
+def _is_due(job: TrainingJob, row: TaskStatus, now: datetime) -> bool:
     if row.state in rows.WAITING:
-        return row.retry_at is None or row.retry_at <= now
+        policy = job.spec.run_policy.restart_backoff
+        return row.retry_at is None or backoff.is_over(policy, row.retry_at, now)
     return row.state is TaskState.PENDING
 
 

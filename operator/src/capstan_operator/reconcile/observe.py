@@ -157,3 +157,6 @@ class Observed:
     limit is charged."""
     reported_at: datetime | None = None
     """When `progress` was observed."""
+    held_by: tuple[str, ...] = ()
+    """The finalizers that hold the job, if it is deleted. Its tasks are stopped as if it were
+    suspended, and never start again."""

@@ -96,7 +96,8 @@ def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) ->
     the next plan repeats the starts and stops whose effect is not observed yet. If there are none,
     the plan is empty.
     """
-    if status.phase is Phase.SUSPENDED and not job.spec.suspend:
+    held = suspend.requested(job, observed)
+    if status.phase is Phase.SUSPENDED and held is None:
         return _resume(job, status, observed, now)
     this = Pass(job, status, observed, _by_task(job, observed.tasks), now)
     if status.phase.is_final:
@@ -106,8 +107,8 @@ def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) ->
     updated, failures = _update(this)
     if success.is_done(job, updated.tasks):
         return _succeed(this, updated, failures)
-    if job.spec.suspend:
-        return _suspend(this, updated)
+    if held is not None:
+        return _suspend(this, updated, held)
     recovered = recovery.recover(job, updated, failures, now)
     if isinstance(recovered, recovery.GiveUp):
         return _fail(this, updated, failures, recovered.why, str(recovered.failure))
@@ -181,7 +182,7 @@ def _go_on(
     return this.outcome(after, moved.actions, news, min(times, default=None))
 
 
-def _suspend(this: Pass, updated: Status) -> Plan:
+def _suspend(this: Pass, updated: Status, why: suspend.Why) -> Plan:
     """Stop all tasks. While the job is suspended, the end of a task is not a failure."""
     table = tuple(rows.stop(row, this.view_of(row), this.now) for row in updated.tasks)
     stopped = updated.model_copy(update={"tasks": table, "start_time": None})
@@ -190,10 +191,10 @@ def _suspend(this: Pass, updated: Status) -> Plan:
     if moved.remaining:
         after = aggregate.suspending(stopped, moved.remaining, this.now)
         if this.before.phase is not Phase.SUSPENDED:
-            line = "spec.suspend is true: the tasks are stopped, the parameter servers last"
+            line = f"{why.line}; the tasks are stopped, the parameter servers last"
             news = (Announce(NewsType.NORMAL, "Suspending", line),)
     else:
-        after = aggregate.suspended(stopped, suspend.REQUESTED, "spec.suspend is true", this.now)
+        after = aggregate.suspended(stopped, why.reason, why.line, this.now)
         if not _is_suspended(this.before):
             news = (Announce(NewsType.NORMAL, "Suspended", "no task runs"),)
     return this.outcome(after, moved.actions, news)
@@ -278,7 +279,7 @@ def _clean_up(this: Pass, after: Status, news: tuple[Announce, ...] = ()) -> Pla
     """
     moved = moves.clean_up(this.job, after, this.views, this.now)
     delete_at = ttl.ends_at(this.job.spec.run_policy, after)
-    if delete_at is None or moved.remaining:
+    if delete_at is None or moved.remaining or this.observed.held_by:
         return this.outcome(after, moved.actions, news, moved.again_at)
     if this.now >= delete_at:
         return dataclasses.replace(this.outcome(after, moved.actions, news), delete_job=True)

@@ -1,11 +1,15 @@
 """Suspend a job, and resume it: `spec.suspend`, or an interrupt of `capstanctl` and its next run.
 
+A deleted job that a finalizer holds is suspended too. It never resumes, because a deletion cannot
+be undone.
+
 Rule 1: a final status does not change, and neither does a task that succeeded.
 Rule 2: attempts and the epoch continue after the suspension, because the variables of the ps were
 lost and logs are named by attempt. The deadlines start again. The counts of restarts start again
 only in another run of `capstanctl`, because the user requested another run.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from capstan_operator.api.spec import TrainingJob
@@ -15,7 +19,23 @@ from capstan_operator.reconcile.observe import Observed
 from capstan_operator.reconcile.policies import epoch
 
 INTERRUPTED = "Interrupted"
-REQUESTED = "Requested"
+DELETED = "Deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The reason of a suspension, in one word and in words."""
+
+    reason: str
+    line: str
+
+
+def requested(job: TrainingJob, observed: Observed) -> Why | None:
+    """Return why no task of the job may run, or None if tasks may run."""
+    if observed.held_by:
+        holders = ", ".join(observed.held_by)
+        return Why(DELETED, f"the job is being deleted, and waits for its finalizers: {holders}")
+    return Why("Requested", "spec.suspend is true") if job.spec.suspend else None
 
 
 def suspended(

@@ -60,6 +60,10 @@ class Namespace:
         self.name = name
         self._flags = flags
 
+    @property
+    def title(self) -> str:
+        return f"namespace {self.name}"
+
     async def aclose(self) -> None:
         """Close all connections."""
         await self.rest.close()
@@ -93,7 +97,9 @@ class Namespace:
                 (Fault("", f"{message}; delete it first, or choose another name"),)
             ) from None
         except errors.NotFound as error:
-            raise Invalid((Fault("", error.message if error.reason else NO_CRD),)) from None
+            how = f"; create it first: kubectl create namespace {self.name}"
+            message = error.message + how if error.reason else NO_CRD
+            raise Invalid((Fault("", message),)) from None
 
     async def versions(self) -> dict[str, Any]:
         """Return the versions of the cluster, of TrainingJob, and of the operator.
@@ -244,7 +250,7 @@ class Namespace:
         return Job(
             name=metadata["name"],
             manager=managed.manager(manifest),
-            place=f"namespace {self.name}",
+            place=self.title,
             flags=self._flags,
             is_local=False,
             uid=metadata.get("uid", ""),

@@ -94,7 +94,12 @@ def advice(job: Job, failed: LastFailure | None, *, is_quiet: bool) -> tuple[str
 
 def _of_job(job: Job) -> Iterator[str]:
     conditions = {condition.type: condition for condition in job.status.conditions}
-    if job.is_deleted:
+    if job.is_deleted and job.held_by_finalizers:
+        yield (
+            "Find out why the programs that set the finalizers do not remove them. The job is gone "
+            f"when they have. To wait: {_command(job, 'wait')} --for deleted"
+        )
+    elif job.is_deleted:
         yield f"Nothing: the job is being deleted. To wait: {_command(job, 'wait')} --for deleted"
     elif job.manager != names.MANAGER:
         yield f"Nothing: {job.manager} runs the job, as spec.managedBy says."

@@ -155,7 +155,7 @@ def _because(job: Job, still: float | None, *, has_waits: bool) -> str:
 def _unwatched(job: Job) -> str:
     """Return why the status of a job tells nothing or is old, or "" if it is up to date."""
     if job.is_deleted:
-        return "its deletion was requested"
+        return job.held_by_finalizers or "its deletion was requested"
     if job.manager != names.MANAGER:
         return f"{job.manager} runs it"
     if not job.is_observed:

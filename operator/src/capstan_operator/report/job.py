@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from capstan_operator.api import names
 from capstan_operator.api.spec import RunPolicy
 from capstan_operator.api.status import Status
+from capstan_operator.reconcile import suspend
 
 _POD = re.compile(rf"(?P<job>.+)-(?P<task>(?:{'|'.join(names.ReplicaType)})-\d+)", re.ASCII)
 
@@ -53,6 +54,12 @@ class Job:
     def is_over(self) -> bool:
         """Whether the job has succeeded or failed."""
         return self.status.phase.is_final
+
+    @property
+    def held_by_finalizers(self) -> str:
+        """Which finalizers hold the deleted job, in a sentence, or "" if none is known."""
+        found = (each.message for each in self.status.conditions if each.reason == suspend.DELETED)
+        return next(found, "") if self.is_deleted else ""
 
     @property
     def is_behind(self) -> bool:

@@ -15,6 +15,10 @@ class Place(Protocol):
     the place.
     """
 
+    @property
+    def title(self) -> str:
+        """The words for the place in a message."""
+
     async def find(self, name: str) -> Job | None:
         """Return a job as it is now, or None if there is none of this name."""
 

@@ -113,3 +113,16 @@ def test_failures_in_a_row_are_forgotten_after_long_health(
 def test_an_attempt_that_never_ran_does_not_reset_the_count() -> None:
     row = TaskStatus(name=WORKER, failures_in_a_row=2)
     assert backoff.failures_in_a_row(RestartBackoff(reset_after_seconds=0), row, START) == 3
+
+
+@pytest.mark.parametrize(
+    "seconds_away, over", [(-1, True), (0, True), (0.1, False), (300, False), (300.1, True)]
+)
+def test_a_wait_is_never_longer_than_the_longest(seconds_away: float, over: bool) -> None:
+    retry_at = START + timedelta(seconds=seconds_away)
+    assert backoff.is_over(RestartBackoff(), retry_at, START) is over
+
+
+def test_a_refused_start_waits_although_restarts_do_not() -> None:
+    policy = RestartBackoff(initial_seconds=0, max_seconds=0)
+    assert not backoff.is_over(policy, START + timedelta(seconds=0.9), START)

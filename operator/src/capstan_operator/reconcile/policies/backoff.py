@@ -68,6 +68,16 @@ def patient(policy: RestartBackoff) -> RestartBackoff:
     )
 
 
+def is_over(policy: RestartBackoff, retry_at: datetime, now: datetime) -> bool:
+    """Return whether a wait is over that ends at `retry_at`.
+
+    A time that is further away than the longest wait comes from a clock that was ahead, for example
+    of the node on which another operator ran. Nobody waits for it.
+    """
+    longest = timedelta(seconds=patient(policy).max_seconds)
+    return not now < retry_at <= now + longest
+
+
 def failures_in_a_row(policy: RestartBackoff, row: TaskStatus, ended: datetime) -> int:
     """Return the number of failures in a row, including the failure of this attempt.
 
