@@ -245,6 +245,7 @@ _PACKAGES = frozenset(
         "feature_column",
         "estimator",
         "framework",
+        "gan",
         "graph_editor",
         "layers",
         "learn",
