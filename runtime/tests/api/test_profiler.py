@@ -24,6 +24,22 @@ def test_the_default_counts_the_elements_of_trainable_variables(capsys: Any) -> 
     assert "step" not in printed.partition("Profile:")[2]
 
 
+def test_the_old_options_are_dictionaries_that_programs_change(tmp_path: pathlib.Path) -> None:
+    analyzer = tf.contrib.tfprof.model_analyzer
+    options = analyzer.TRAINABLE_VARS_PARAMS_STAT_OPTIONS
+    options["dump_to_file"] = str(tmp_path / "parameters")
+    options["trim_name_regexes"] = [".*BatchNorm.*"]
+    assert "dump_to_file" not in analyzer.TRAINABLE_VARS_PARAMS_STAT_OPTIONS
+    with tf.Graph().as_default() as graph:
+        tf.get_variable("weights", [3, 4])
+        tf.get_variable("BatchNorm/beta", [4])
+        found = analyzer.print_model_analysis(graph, tfprof_options=options)
+        flops = analyzer.print_model_analysis(graph, tfprof_options=analyzer.FLOAT_OPS_OPTIONS)
+    assert found.total_parameters == 12
+    assert "weights (3x4, 12/12 params)" in (tmp_path / "parameters").read_text()
+    assert flops.total_float_ops > 0
+
+
 def test_a_traced_step_shows_times_memory_and_completes_shapes() -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         rows = tf.placeholder(tf.float32, [None, 3], name="rows")

@@ -113,3 +113,56 @@ def test_a_strided_convolution_is_every_second_output_of_a_plain_one(size: int) 
         session.run(tf.global_variables_initializer())
         found, expected = session.run([strided, nets.resnet_utils.subsample(plain, 2)])
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("version", "count", "last", "odd"),
+    [
+        (1, 5_607_184, [1, 7, 7, 1024], "Mixed_5b/Branch_2/Conv2d_0a_3x3"),
+        (2, 10_173_112, [1, 7, 7, 1024], "Mixed_4a/Branch_1/Conv2d_1a_3x3"),
+        (3, 21_802_784, [1, 8, 8, 2048], "Mixed_5c/Branch_1/Conv_1_0c_5x5"),
+    ],
+)
+def test_an_inception_network_has_the_layers_and_names_of_its_checkpoints(
+    version: int, count: int, last: list[int], odd: str
+) -> None:
+    name = f"inception_v{version}"
+    network = getattr(nets.inception, name)
+    size = network.default_image_size
+    with slim.arg_scope(getattr(nets.inception, f"{name}_arg_scope")()):
+        logits, outputs = network(tf.zeros([1, size, size, 3]), 10, is_training=False)
+    assert logits.shape.as_list() == outputs["Predictions"].shape.as_list() == [1, 10]
+    assert ("AuxLogits" in outputs) == (version == 3)
+    blocks = [key for key in outputs if key.startswith("Mixed")]
+    assert outputs[blocks[-1]].shape.as_list() == last
+    title = f"InceptionV{version}"
+    assert f"{title}/{odd}/weights" in [each.op.name for each in tf.global_variables()]
+    body = [
+        variable
+        for variable in slim.get_model_variables()
+        if not variable.op.name.startswith((f"{title}/Logits", f"{title}/AuxLogits"))
+    ]
+    assert sum(int(np.prod(variable.shape.as_list())) for variable in body) == count
+    averages = tf.get_collection("moving_vars")
+    assert len(averages) == 2 * sum(each.op.name.endswith("/beta") for each in body) + (
+        4 if version == 3 else 0
+    )
+
+
+def test_an_inception_network_stops_at_a_layer_and_scales_its_filters() -> None:
+    images = tf.zeros([1, 64, 64, 3])
+    base = nets.inception.inception_v2_base
+    net, outputs = base(images, "Mixed_3c", depth_multiplier=0.5)
+    assert net is outputs["Mixed_3c"]
+    assert net.shape.as_list() == [1, 8, 8, 160]
+    assert list(outputs)[:2] == ["Conv2d_1a_7x7", "MaxPool_2a_3x3"]
+    with pytest.raises(ValueError, match="Unknown final endpoint Mixed_9z"):
+        nets.inception.inception_v1_base(images, "Mixed_9z")
+    with pytest.raises(ValueError, match="depth_multiplier is not greater than zero"):
+        base(images, depth_multiplier=0)
+
+
+def test_the_pool_of_an_inception_network_fits_small_images() -> None:
+    _, outputs = nets.inception.inception_v3(tf.zeros([1, 150, 150, 3]), 4, is_training=False)
+    assert outputs["PreLogits"].shape.as_list() == [1, 1, 1, 2048]
+    assert outputs["AuxLogits"].shape.as_list() == [1, 4]

@@ -132,6 +132,24 @@ def test_what_is_no_size_is_left_to_the_step(graph: graphs.Graph, build: Any) ->
     assert convert.constant_value(build()) is None
 
 
+def _branch(build: Any) -> Any:
+    """Return what a branch of a conditional is, that runs only if `x` has rows."""
+    x, size = tf.random_uniform([15, 60, 40]), tf.stack([50, 100])
+    return tf.cond(tf.shape(x)[0] < 0, lambda: build(x, size), lambda: tf.zeros([1, 50, 100]))
+
+
+def test_a_value_from_outside_a_branch_does_not_refuse_its_operations(graph: graphs.Graph) -> None:
+    # Two of detection's masks: the branch that would fail does not run.
+    joined = _branch(lambda x, size: tf.reshape(x, [-1, size[0], size[1]]))
+    with tf.Session() as session:
+        assert session.run(tf.shape(joined)).tolist() == [1, 50, 100]
+
+
+def test_a_value_in_a_branch_refuses_its_operations(graph: graphs.Graph) -> None:
+    with pytest.raises(ValueError, match="evenly divisible by 5000 but is 36000"):
+        _branch(lambda x, size: tf.reshape(x, [-1, 50, 100]))
+
+
 @pytest.mark.e2e
 def test_the_evaluation_of_a_long_chain_of_integers_is_bounded(graph: graphs.Graph) -> None:
     count = tf.constant(1)

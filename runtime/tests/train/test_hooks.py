@@ -136,6 +136,33 @@ def test_a_formatter_makes_the_line(caplog: pytest.LogCaptureFixture):
     assert "<2>" in caplog.messages
 
 
+class _MetricHook(tf.train.LoggingTensorHook):
+    """Logs to a list, with the step, as the hooks of tensorflow/models do."""
+
+    logged: list[dict[str, Any]]
+
+    def begin(self) -> None:
+        super().begin()
+        self.logged = []
+        step = tf.train.get_global_step()
+        self._current_tensors[step.name] = step
+
+    def _log_tensors(self, values: dict[str, Any]) -> None:
+        self._timer.update_last_triggered_step(self._iter_count)
+        self.logged.append({tag: values[tag] for tag in (*self._tag_order, "global_step:0")})
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(("settings", "lines"), [({"every_n_iter": 2}, 2), ({"at_end": True}, 1)])
+def test_a_derived_logging_hook_adds_tensors_and_logs_them(
+    settings: dict[str, Any], lines: int
+) -> None:
+    up = count_up()
+    hook = _MetricHook({"five": tf.constant(5)}, **settings)
+    train(up, hook, runs=3)
+    assert [each["five"] for each in hook.logged] == [5] * lines
+
+
 @pytest.mark.parametrize(
     "intervals",
     [{}, {"every_n_iter": 1, "every_n_secs": 1}, {"every_n_iter": 0}, {"every_n_iter": -1}],

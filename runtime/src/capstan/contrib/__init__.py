@@ -166,7 +166,10 @@ alias.grow(
                 simple_values_from_events="capstan.contrib.latest_events",
             ),
         ),
-        "tfprof.model_analyzer": ("capstan.api.profiler.model_analyzer",),
+        **dict.fromkeys(
+            ("tfprof.model_analyzer", "tfprof.python.tools.tfprof.model_analyzer"),
+            ("capstan.contrib.tfprof_analyzer",),
+        ),
         "tfprof.tfprof_logger": ("capstan.api.profiler.op_log",),
         "training": (
             _only(
@@ -246,6 +249,7 @@ _PACKAGES = frozenset(
         "feature_column",
         "estimator",
         "framework",
+        "gan",
         "graph_editor",
         "layers",
         "learn",

@@ -224,14 +224,29 @@ def _with_shapes(op: Operation) -> node.Node:
 def _output_shapes(
     row: opdef.OpDef, name: str, attrs: Mapping[str, Any], inputs: Sequence[Tensor]
 ) -> Sequence[shapes.Shape] | None:
-    return inference.output_shapes(
-        row,
-        name,
-        attrs,
-        [tensor.static_shape for tensor in inputs],
-        lambda index: known_sizes.value(inputs[index]),
-        lambda index: known_sizes.of(inputs[index]),
-    )
+    known = [tensor.static_shape for tensor in inputs]
+    try:
+        return inference.output_shapes(
+            row,
+            name,
+            attrs,
+            known,
+            lambda index: known_sizes.value(inputs[index]),
+            lambda index: known_sizes.of(inputs[index]),
+        )
+    except ValueError:
+        # A value from outside a branch refuses an operation only if the branch runs.
+        own = [not known_sizes.crosses_switch(tensor) for tensor in inputs]
+        if all(own):
+            raise
+        return inference.output_shapes(
+            row,
+            name,
+            attrs,
+            known,
+            lambda index: known_sizes.value(inputs[index]) if own[index] else None,
+            lambda index: known_sizes.of(inputs[index]) if own[index] else None,
+        )
 
 
 def _output_types(row: opdef.OpDef | None, attrs: Mapping[str, Any]) -> list[dtypes.DType]:

@@ -44,6 +44,22 @@ def of(tensor: operation.Tensor, depth: int = operation.MAX_DEPTH) -> shapes.Sha
     return None if count is None else (None,) * count
 
 
+def crosses_switch(tensor: operation.Tensor) -> bool:
+    """Return whether a `Switch` is among the operations that compute a tensor.
+
+    What is known of such a tensor holds only if the step takes the branch.
+    """
+    waiting, seen = [tensor.op], {tensor.op}
+    while waiting:
+        op = waiting.pop()
+        if op.op_def is not None and op.op_def.role is facts.Role.SWITCH:
+            return True
+        new = {each.op for each in op.inputs} - seen
+        seen |= new
+        waiting += new
+    return False
+
+
 def value(tensor: operation.Tensor) -> Array | None:
     """Return the value of a tensor if it is known before any step, or None.
 

@@ -44,14 +44,20 @@ class LoggingTensorHook(hook.SessionRunHook):
             )
         if every_n_iter is not None and every_n_iter <= 0:
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
-        self._wanted = (
+        # Programs derive hooks from this one, so its private names are TensorFlow's.
+        self._tensors = (
             dict(tensors)
             if isinstance(tensors, Mapping)
             else {tensor: tensor for tensor in tensors}
         )
-        self._labels = {tag: metrics.labels(tag) for tag in self._wanted}
+        self._tag_order = list(self._tensors)
+        self._labels = {tag: metrics.labels(tag) for tag in self._tensors}
         self._formatter = formatter
-        self._timer = None if only_at_end else timer.SecondOrStepTimer(every_n_secs, every_n_iter)
+        self._timer = (
+            timer.NeverTriggerTimer()
+            if only_at_end
+            else timer.SecondOrStepTimer(every_n_secs, every_n_iter)
+        )
         self._log_at_end = at_end
         self._metrics: dict[str, float] = {}
 
@@ -61,37 +67,36 @@ class LoggingTensorHook(hook.SessionRunHook):
         return self._metrics
 
     def begin(self) -> None:
-        if self._timer is not None:
-            self._timer.reset()
-        self._calls = 0
+        self._timer.reset()
+        self._iter_count = 0
         graph = graphs.get_default_graph()
-        self._tensors = {tag: _element(graph, tensor) for tag, tensor in self._wanted.items()}
+        self._current_tensors = {
+            tag: _element(graph, tensor) for tag, tensor in self._tensors.items()
+        }
 
     def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs | None:
-        self._is_due = self._timer is not None and self._timer.should_trigger_for_step(self._calls)
-        return hook.SessionRunArgs(self._tensors) if self._is_due else None
+        self._should_trigger = self._timer.should_trigger_for_step(self._iter_count)
+        return hook.SessionRunArgs(self._current_tensors) if self._should_trigger else None
 
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
     ) -> None:
-        if self._is_due:
-            self._log(run_values.results)
-        self._calls += 1
+        if self._should_trigger:
+            self._log_tensors(run_values.results)
+        self._iter_count += 1
 
     def end(self, session: Any) -> None:
         if self._log_at_end:
-            self._log(session.run(self._tensors))
+            self._log_tensors(session.run(self._current_tensors))
 
-    def _log(self, values: dict[Any, Any]) -> None:
-        elapsed = None
-        if self._timer is not None:
-            elapsed, _ = self._timer.update_last_triggered_step(self._calls)
-        self._metrics = metrics.scalars({self._labels[tag]: values[tag] for tag in values})
+    def _log_tensors(self, values: dict[Any, Any]) -> None:
+        elapsed, _ = self._timer.update_last_triggered_step(self._iter_count)
+        self._metrics = metrics.scalars({self._labels[tag]: values[tag] for tag in self._tag_order})
         if self._formatter is not None:
             logging.info("%s", self._formatter(values))
             return
         with np.printoptions(suppress=True):
-            text = ", ".join(f"{tag} = {values[tag]}" for tag in values)
+            text = ", ".join(f"{tag} = {values[tag]}" for tag in self._tag_order)
         if elapsed is None:
             logging.info("%s", text)
         else:

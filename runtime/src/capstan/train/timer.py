@@ -56,3 +56,17 @@ class SecondOrStepTimer:
 
     def last_triggered_step(self) -> int | None:
         return self._last_step
+
+
+class NeverTriggerTimer(SecondOrStepTimer):
+    """Never triggers, for hooks that act only at the end."""
+
+    def __init__(self) -> None:
+        super().__init__(every_steps=1)
+
+    def should_trigger_for_step(self, step: int) -> bool:
+        return False
+
+    def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
+        """Record nothing. Return None, None."""
+        return None, None

@@ -28,7 +28,10 @@ _DATA = (
     "data_decoder", "data_provider", "dataset", "dataset_data_provider", "parallel_reader",
     "prefetch_queue", "tfexample_decoder",
 )  # fmt: skip
-_NETS = ("alexnet", "overfeat", "resnet_utils", "resnet_v1", "resnet_v2", "vgg")
+_NETS = (
+    "alexnet", "inception", "inception_v1", "inception_v2", "inception_v3", "overfeat",
+    "resnet_utils", "resnet_v1", "resnet_v2", "vgg",
+)  # fmt: skip
 __all__ = [
     "data_decoder", "data_provider", "dataset", "dataset_data_provider", "evaluation",
     "initializers", "layers", "learning", "losses", "metrics", "model_analyzer",

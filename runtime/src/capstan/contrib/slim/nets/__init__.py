@@ -4,6 +4,7 @@ from typing import Any
 
 from capstan.api.absent import absent
 from capstan.contrib.slim.nets import alexnet as alexnet
+from capstan.contrib.slim.nets import inception as inception
 from capstan.contrib.slim.nets import overfeat as overfeat
 from capstan.contrib.slim.nets import resnet_utils as resnet_utils
 from capstan.contrib.slim.nets import resnet_v1 as resnet_v1
