@@ -334,3 +334,11 @@ class TestALostNode:
         assert uid not in world.instances
         assert world.states()["worker-1"] == "Failed"
         assert world.status.epoch == 2
+
+
+def test_a_task_does_not_wait_for_a_time_of_a_clock_that_was_ahead() -> None:
+    """Another operator takes over, on a node whose clock is right."""
+    world = World(make_job()).settle().wait(7200).fail("worker-1").settle()
+    assert world.row("worker-1").state is TaskState.BACK_OFF
+    world.wait(-7200).settle()
+    assert world.row("worker-1").state is TaskState.RUNNING
