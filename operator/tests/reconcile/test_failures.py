@@ -9,7 +9,7 @@ import pytest
 from reconcile.world import START, World, make_job, task, view
 
 from capstan_operator.api.names import TaskName
-from capstan_operator.api.status import Phase, Status
+from capstan_operator.api.status import Phase, Status, TaskState
 from capstan_operator.reconcile.actions import StartTask, StopReason, StopTask
 from capstan_operator.reconcile.observe import Deletion, Observed, TaskPhase
 from capstan_operator.reconcile.plan import plan

@@ -49,7 +49,7 @@ def _convolution(net: Any, text: str, letter: str, style: Style, more: Mapping[s
     if match is None:
         raise ValueError(f"{text!r} is no layer of a block")
     height, width, filters, halves, name = match.groups()
-    arguments = {"stride": 2, "padding": style.padding, **more} if halves else more
+    arguments: dict[str, Any] = {"stride": 2, "padding": style.padding, **more} if halves else more
     scope = name or f"Conv2d_{'1a' if halves else f'0{letter}'}_{height}x{width}"
     size = [int(height), int(width)]
     return layers.conv2d(net, style.depth(int(filters)), size, scope=scope, **arguments)
