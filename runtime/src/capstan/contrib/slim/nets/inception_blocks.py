@@ -49,7 +49,7 @@ def _convolution(net: Any, text: str, letter: str, style: Style, more: Mapping[s
     if match is None:
         raise ValueError(f"{text!r} is no layer of a block")
     height, width, filters, halves, name = match.groups()
-    arguments: dict[str, Any] = {"stride": 2, "padding": style.padding, **more} if halves else more
+    arguments = {"stride": 2, "padding": style.padding, **more} if halves else more
     scope = name or f"Conv2d_{'1a' if halves else f'0{letter}'}_{height}x{width}"
     size = [int(height), int(width)]
     return layers.conv2d(net, style.depth(int(filters)), size, scope=scope, **arguments)
@@ -62,7 +62,7 @@ def _branch(net: Any, text: str, style: Style) -> Any:
         kind, _, halves = part.partition("/")
         if kind in _POOLS:
             pool, name = _POOLS[kind]
-            more = {"stride": 2, "padding": style.padding} if halves else {}
+            more: dict[str, Any] = {"stride": 2, "padding": style.padding} if halves else {}
             net = pool(net, 3, scope=f"{name}_{'1' if halves else '0'}{letter}_3x3", **more)
             continue
         given = style.pooled if index and parts[index - 1] in _POOLS else None
