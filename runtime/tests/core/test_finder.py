@@ -20,7 +20,10 @@ LACKS = "Capstan lacks this part of TensorFlow 1"
             f"no attribute 'enable_eager_execution': {LACKS}. Instead, build a graph",
         ),
         ("import capstan.lite.python", f"no attribute 'lite': {LACKS}"),
-        ("from capstan.contrib import gan", f"'capstan.contrib' has no attribute 'gan': {LACKS}"),
+        (
+            "from capstan.contrib import tensorrt",
+            f"'capstan.contrib' has no attribute 'tensorrt': {LACKS}",
+        ),
         ("from capstan.contrib.opt import NoSuch", f"has no attribute 'NoSuch': {LACKS}"),
         ("from capstan.contrib.no_such import x", f"has no attribute 'no_such': {LACKS}"),
         ("from capstan.python.ops.math_ops import no_such", f"no attribute 'no_such': {LACKS}"),
