@@ -32,6 +32,13 @@ ELSEWHERE = {
     "oracle/test_ragged_variant_gradients.py": {"RaggedTensorToVariantGradient"},
     "oracle/test_batching.py": {"Batch", "BatchFunction", "Unbatch", "UnbatchGrad"},
     "oracle/test_banded.py": {"BandedTriangularSolve"},
+    "oracle/test_dataset_stats.py": {
+        f"{prefix}{name}"
+        for prefix in ("", "Experimental")
+        for name in (
+            *("SetStatsAggregatorDataset", "StatsAggregatorHandle", "StatsAggregatorSummary"),
+        )
+    },
     "oracle/test_summary_databases.py": {"CreateSummaryDbWriter"},
     "train/test_debugger.py": {"_Dump", "_DumpRef"},
     "services/test_rows.py": {"_QueueDequeueReady", "_QueueDequeueReadyV2"},

@@ -36,6 +36,7 @@ from capstan.api.data_specs import (
     get_structure,
     to_variant,
 )
+from capstan.api.data_stats import StatsAggregator, bytes_produced_stats, latency_stats
 from capstan.api.data_writers import TFRecordWriter
 from capstan.api.dataset import Dataset, made
 from capstan.api.type_spec import TypeSpec as Structure
@@ -57,12 +58,14 @@ __all__ = [
     "Reducer",
     "SparseTensorStructure",
     "SqlDataset",
+    "StatsAggregator",
     "StatsOptions",
     "Structure",
     "TFRecordWriter",
     "TensorStructure",
     "ThreadingOptions",
     "bucket_by_sequence_length",
+    "bytes_produced_stats",
     "cardinality",
     "choose_from_datasets",
     "copy_to_device",
@@ -75,6 +78,7 @@ __all__ = [
     "group_by_reducer",
     "group_by_window",
     "ignore_errors",
+    "latency_stats",
     "make_batched_features_dataset",
     "make_csv_dataset",
     "make_saveable_from_iterator",

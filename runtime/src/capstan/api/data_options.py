@@ -126,7 +126,11 @@ class ThreadingOptions(_Group):
 
 
 class Options(_Group):
-    """Options that tune how TensorFlow runs a dataset. Capstan accepts them and ignores them."""
+    """Options that tune how TensorFlow runs a dataset.
+
+    Capstan accepts them and ignores them, except for the aggregator of `experimental_stats` and its
+    prefix.
+    """
 
     _options: ClassVar = {
         "experimental_deterministic": _Option(bool),

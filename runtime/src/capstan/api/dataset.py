@@ -16,6 +16,7 @@ from capstan.api import (
     data_iterators,
     data_options,
     data_order,
+    data_stats,
     data_structure,
 )
 from capstan.core import dtypes
@@ -196,12 +197,20 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
     def with_options(self, options: data_options.Options) -> "Dataset":
         """Return the dataset. Options tune how TensorFlow runs a dataset, not its elements.
 
+        Parts of the dataset report what they measure to `experimental_stats.aggregator`.
+
         Raises:
             ValueError: an option of the dataset has another value already.
             TypeError: `options` is not a `tf.data.Options`.
         """
         merged = self.options().merge(options)
         changed: Dataset = self._unary("OptionsDataset", serialized_options=b"")
+        stats = vars(merged)["experimental_stats"]
+        if stats.aggregator is not None:
+            measured = data_stats.set_stats_aggregator(
+                stats.aggregator, stats.prefix, stats.counter_prefix
+            )
+            changed = measured(changed)
         changed._given_options = merged
         return changed
 

@@ -1,15 +1,16 @@
 """Kernels of the datasets that have the elements of another dataset."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from capstan.core import attr_value
 from capstan.kernels import datasets, rejection, resources
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.resources import dataset, dataset_order, resource
+from capstan.resources import dataset, dataset_order, dataset_stats, elements, resource
 from capstan.resources.dataset import Dataset, Element, Spec
 from capstan.resources.dataset_run import Run
 
@@ -72,11 +73,37 @@ def _threads(spec: Spec, source: Any, count: Any) -> Dataset:
     return _same(spec, source)
 
 
+def _aggregator(node: NodeContext) -> Function:
+    found = resources.named(node, "stats aggregator", dataset_stats.Aggregator)
+    return lambda: found
+
+
+def _measured(spec: Spec, source: Any, handle: Any, tag: Any, _: Any) -> Dataset:
+    prefix = attr_value.text(rejection.string(tag, "tag"))
+    found = resources.behind(handle)
+    return dataset_stats.Measured(spec, datasets.dataset_in(source), found, prefix)
+
+
+def _summary(handle: Any) -> Any:
+    return elements.scalar(resources.behind(handle).summary())
+
+
+def _measuring(*, counts_bytes: bool) -> Callable[..., Dataset]:
+    def make(spec: Spec, source: Any, tag: Any) -> Dataset:
+        name = attr_value.text(rejection.string(tag, "tag"))
+        return dataset_stats.Measuring(spec, datasets.dataset_in(source), name, counts_bytes)
+
+    return make
+
+
 for _prefix in ("", "Experimental"):
-    for _name in (
-        *("MaxIntraOpParallelism", "ThreadPool", "NonSerializable"),
-        *("LatencyStats", "BytesProducedStats"),
-    ):
+    for _name, _bytes in (("LatencyStats", False), ("BytesProducedStats", True)):
+        _make = datasets.plain(_measuring(counts_bytes=_bytes))
+        register(Kernel(f"{_prefix}{_name}Dataset", _make))
+    register(Kernel(f"{_prefix}StatsAggregatorHandle", _aggregator))
+    register(Kernel(f"{_prefix}StatsAggregatorSummary", constantly(_summary)))
+    register(Kernel(f"{_prefix}SetStatsAggregatorDataset", datasets.plain(_measured)))
+    for _name in ("MaxIntraOpParallelism", "ThreadPool", "NonSerializable"):
         register(Kernel(f"{_prefix}{_name}Dataset", datasets.plain(_same)))
     register(Kernel(f"{_prefix}PrivateThreadPoolDataset", datasets.plain(_threads)))
     register(Kernel(f"{_prefix}ThreadPoolHandle", _pool))

@@ -1,17 +1,15 @@
 """Kernels that make the Summary protocol buffers that TensorBoard reads.
 
-Source: core/kernels/summary_op.cc. Histograms have the buckets of core/lib/histogram/histogram.cc.
+Source: core/kernels/summary_op.cc.
 """
 
 import contextlib
-import functools
 import math
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from capstan.core import histogram as histograms
 from capstan.core import tensor_proto
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
@@ -48,48 +46,12 @@ def histogram(node: NodeContext) -> Function:
             kind = "Nan" if math.isnan(first) else "Infinity"
             raise invalid(f"{kind} in summary histogram for: {node.name}")
         summary = empty()
-        _count(flat, summary.value.add(tag=name).histo)
+        counted = histograms.Histogram()
+        counted.add(flat)
+        counted.encode(summary.value.add(tag=name).histo)
         return serialized(summary)
 
     return run
-
-
-def _count(values: Array, found: Any) -> None:
-    """Fill in a HistogramProto. `values` are finite."""
-    limits = _limits()
-    # The upper limit of the last bucket is the largest float. `searchsorted` puts this float behind
-    # the last bucket, and `minimum` puts it back.
-    indices = np.minimum(np.searchsorted(limits, values, side="right"), len(limits) - 1)
-    counts = np.bincount(indices, minlength=len(limits))
-    buckets = list(_without_gaps(limits.tolist(), counts.tolist()))
-    found.min = values.min() if values.size else sys.float_info.max
-    found.max = values.max() if values.size else -sys.float_info.max
-    found.num = float(values.size)
-    found.sum = values.sum()
-    found.sum_squares = np.dot(values, values)
-    found.bucket_limit.extend(limit for limit, _ in buckets)
-    found.bucket.extend(count for _, count in buckets)
-
-
-def _without_gaps(limits: list[float], counts: list[int]) -> Iterator[tuple[float, float]]:
-    """Yield the limit and count of each bucket. Consecutive empty buckets are merged."""
-    for index, (limit, count) in enumerate(zip(limits, counts, strict=True)):
-        if count or index + 1 == len(limits) or counts[index + 1]:
-            yield limit, float(count)
-
-
-@functools.cache
-def _limits() -> Array:
-    """Return the upper limits of the buckets, on both sides of 0.
-
-    Each limit from 1e-12 to 1e20 is 1.1 times the previous limit.
-    """
-    positive, limit = [], 1e-12
-    while limit < 1e20:
-        positive.append(limit)
-        limit *= 1.1
-    positive.append(sys.float_info.max)
-    return np.array([-end for end in reversed(positive)] + [0.0] + positive)
 
 
 def of_tensor(tag: Array, tensor: Array, metadata: Array) -> Array:

@@ -4,6 +4,7 @@ from capstan.core import alias
 
 _DATA = "capstan.api.data"
 _EXPERIMENTAL = "capstan.api.data_experimental"
+_STATS = "capstan.api.data_stats"
 _TURNS = "capstan.api.multi_device_iterator"
 _OF_EXPERIMENTS = (
     *("batching", "cardinality", "counter", "distribute_options", "enumerate_ops", "error_ops"),
@@ -41,6 +42,11 @@ TABLE: dict[str, alias.Homes] = {
     "ops.dataset_ops": (_DATASETS, _DATA, _EXPERIMENTAL),
     "ops.iterator_ops": (_DATA, _EXPERIMENTAL),
     "experimental.ops.distribute": (_DISTRIBUTE,),
+    "experimental.ops.stats_aggregator": (
+        {"StatsAggregatorV1": f"{_STATS}.StatsAggregator"},
+        _STATS,
+    ),
+    "experimental.ops.stats_ops": (_STATS,),
     "experimental.ops.threadpool": (_TURNS,),
     "ops.multi_device_iterator_ops": (_TURNS,),
     "ops.optional_ops": ("capstan.api.data_optional",),

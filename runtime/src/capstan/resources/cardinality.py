@@ -14,6 +14,7 @@ from capstan.resources import (
     dataset_slices,
     dataset_sources,
     dataset_sparse,
+    dataset_stats,
     dataset_threads,
     dataset_windows,
 )
@@ -98,6 +99,8 @@ _COUNTS: Mapping[type[dataset.Dataset], Callable[[Any], int]] = {
     **dict.fromkeys(
         (
             dataset_order.Same,
+            dataset_stats.Measured,
+            dataset_stats.Measuring,
             dataset_threads.Prefetch,
             dataset_threads.ParallelMap,
             dataset_cache.Cache,

@@ -33,6 +33,8 @@ class Run:
         self._is_paused = False
         self._is_stopped = False
         self._is_held = False
+        self.measure: Callable[[str, float], None] | None = None
+        """Takes what a part of the dataset measures, and its tag. None if nobody wants to know."""
 
     @property
     def seeds(self) -> list[int]:

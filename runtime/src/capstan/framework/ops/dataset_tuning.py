@@ -33,6 +33,33 @@ for _prefix in ("", "Experimental"):
             role=facts.Role.HANDLE,
         )
     )
+    define(
+        OpDef(
+            f"{_prefix}StatsAggregatorHandle",
+            outputs=("handle: resource",),
+            attrs={"container": b"", "shared_name": b""},
+            shape=rules.scalar,
+            not_differentiable=True,
+            effect=facts.MAKES,
+            role=facts.Role.HANDLE,
+        )
+    )
+    define(
+        OpDef(
+            f"{_prefix}StatsAggregatorSummary",
+            ("iterator: resource",),
+            ("summary: string",),
+            shape=rules.scalar,
+            not_differentiable=True,
+            effect=facts.reads("iterator") | facts.EXTERNAL,
+        )
+    )
+    dataset(
+        f"{_prefix}SetStatsAggregatorDataset",
+        (SOURCE, "stats_aggregator: resource", "tag: string", "counter_prefix: string"),
+        TYPED,
+        facts.EXTERNAL,
+    )
     dataset(f"{_prefix}NonSerializableDataset", (SOURCE,), TYPED)
     for _kind in ("LatencyStats", "BytesProducedStats"):
         dataset(f"{_prefix}{_kind}Dataset", (SOURCE, "tag: string"), TYPED)
