@@ -251,6 +251,14 @@ def test_concat_refuses_the_argument_order_of_tensorflow_0() -> None:
         array_ops.concat(0, [convert.constant(0), convert.constant(1)])
 
 
+@pytest.mark.parametrize("sizes", [2, [1, 1]])
+def test_split_refuses_an_axis_that_is_no_scalar(sizes: Any) -> None:
+    with pytest.raises(ValueError, match="Input must be scalar but has rank 2"):
+        array_ops.split(1, sizes, MATRIX)
+    with pytest.raises(ValueError, match="Input must be scalar but has rank 1"):
+        array_ops.split(MATRIX, sizes, [0])
+
+
 @pytest.mark.parametrize(
     "dtype, zero, one",
     [

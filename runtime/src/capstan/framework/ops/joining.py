@@ -95,7 +95,7 @@ def _split_shape(ctx: ShapeContext) -> rules.Shapes:
     count: int = ctx.attrs["num_split"]
     if shape is None or axis is None:
         return (shapes.unknown(shapes.rank(shape)),) * count
-    at = shapes.axis_index(int(axis), len(shape))
+    at = shapes.axis_index(_scalar(axis), len(shape))
     size = shape[at]
     if size is not None and size % count:
         raise ValueError(
@@ -104,6 +104,12 @@ def _split_shape(ctx: ShapeContext) -> rules.Shapes:
         )
     part = None if size is None else size // count
     return ((*shape[:at], part, *shape[at + 1 :]),) * count
+
+
+def _scalar(axis: Array) -> int:
+    if axis.ndim:
+        raise ValueError(f"Input must be scalar but has rank {axis.ndim}")
+    return int(axis)
 
 
 def _split(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -115,7 +121,7 @@ def _split_v_shape(ctx: ShapeContext) -> rules.Shapes:
     count: int = ctx.attrs["num_split"]
     if shape is None or axis is None:
         return (shapes.unknown(shapes.rank(shape)),) * count
-    at = shapes.axis_index(int(axis), len(shape))
+    at = shapes.axis_index(_scalar(axis), len(shape))
     parts = [-1] * count if sizes is None else sizes.ravel().tolist()
     full_size, total = shape[at], sum(part for part in parts if part >= 0)
     if full_size is not None and parts.count(-1) == 1:
