@@ -1,8 +1,10 @@
 """A command line or a job that cannot be run is refused before anything has happened."""
 
+import contextlib
 import io
 import shlex
 import socket
+import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -241,6 +243,26 @@ def test_a_wrong_command_line_is_a_usage_error(
         main.main(shlex.split(arguments))
     assert ended.value.code == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_command_works_if_the_shell_has_closed_its_output(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    Path("job.yaml").write_text(JOB)
+    assert main.main(["render", "job.yaml"]) == 0
+    sys.stdout.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, as on Linux")
+def test_a_full_disk_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("job.yaml").write_text(JOB)
+    with contextlib.suppress(OSError), open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main.main(["render", "job.yaml"]) == 2
+    assert capsys.readouterr().err == "capstanctl: No space left on device\n"
 
 
 def test_help_names_the_folder_and_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:

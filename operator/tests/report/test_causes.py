@@ -170,6 +170,18 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "Find out why the programs that set the finalizers do not remove them.",
     ),
     (
+        "a local job whose status a user has damaged",
+        job(Phase.PENDING, is_local=True, is_run=False, is_observed=False),
+        "its status.json cannot be read",
+        "Run the job again, and it continues: capstanctl run JOB.yaml",
+    ),
+    (
+        "a local job that has just begun",
+        job(Phase.PENDING, is_local=True, is_observed=False),
+        "its run has just begun",
+        "Nothing",
+    ),
+    (
         "a local job that was killed",
         job(Phase.RUNNING, row("ps-0"), is_local=True, is_run=False),
         "no capstanctl runs it",

@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from capstan_operator.cli import completion
 
         return completion.print_candidates(program, arguments[1:])
+    _open_closed_streams()
     options = parser.parsed(program, arguments)
     try:
         status = _command(options)
@@ -47,12 +48,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except OSError as fault:
+        why = ": ".join(filter(None, (fault.filename, fault.strerror))) or str(fault)
         if options.command != "run":
-            print(f"capstanctl: {fault}", file=sys.stderr)
+            print(f"capstanctl: {why}", file=sys.stderr)
             return USAGE_ERROR
-        print(f"capstanctl: {options.job}: all tasks were stopped: {fault}", file=sys.stderr)
+        print(f"capstanctl: {options.job}: all tasks were stopped: {why}", file=sys.stderr)
         return FAILED
     return status
+
+
+def _open_closed_streams() -> None:
+    """Open the streams that the shell has closed, as by `>&-`, so that every command may write."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - stays open
 
 
 def complete_for_kubectl() -> int:

@@ -103,7 +103,7 @@ def _of_job(job: Job) -> Iterator[str]:
         yield f"Nothing: the job is being deleted. To wait: {_command(job, 'wait')} --for deleted"
     elif job.manager != names.MANAGER:
         yield f"Nothing: {job.manager} runs the job, as spec.managedBy says."
-    elif not job.is_observed or job.is_behind:
+    elif not job.is_local and (not job.is_observed or job.is_behind):
         yield (
             "Check whether the operator runs and serves the namespace: kubectl get deployments -A "
             f"-l {names.OPERATOR_SELECTOR}"

@@ -158,6 +158,8 @@ def _unwatched(job: Job) -> str:
         return job.held_by_finalizers or "its deletion was requested"
     if job.manager != names.MANAGER:
         return f"{job.manager} runs it"
+    if not job.is_observed and job.is_local:
+        return "its run has just begun" if job.is_run else "its status.json cannot be read"
     if not job.is_observed:
         return "no operator has looked at the job yet"
     if job.is_behind:
