@@ -65,7 +65,7 @@ class Flow:
 
     def _is_in_flight(self) -> bool:
         """Return whether the master runs a step, which it has compiled."""
-        sessions = list(self._servers["worker:0"].master._sessions.values())
+        sessions = self._servers["worker:0"].master._sessions.all()
         return any(session._steps._runs for session in sessions)
 
     def _expect_values(self) -> None:

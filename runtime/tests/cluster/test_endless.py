@@ -37,7 +37,7 @@ def begin(session: tf.Session, fetches: Any) -> background.Background:
     """Begin a step of a session without other steps. Return when the step is in flight."""
     session.run(tf.constant(1.0))
     step = background.Background(lambda: session.run(fetches))
-    steps = session._master._sessions[session._connection.handle]._steps
+    steps = session._master._sessions.get(session._connection.handle)._steps
     background.until(lambda: steps._runs)
     return step
 

@@ -140,7 +140,7 @@ def test_closing_a_session_cancels_a_waiting_step(start: Start) -> None:
         assert session.run(read, {fed: 1.0}) == 2.0
         stop(ps)
         waiting = background.Background(lambda: session.run(read, {fed: 1.0}))
-        (held,) = server.master._sessions.values()
+        (held,) = server.master._sessions.all()
         background.until(lambda: held._steps._runs)
         closing = background.Background(session.close)
         with pytest.raises(tf.errors.CancelledError):

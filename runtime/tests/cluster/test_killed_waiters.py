@@ -95,10 +95,10 @@ def test_a_killed_client_ends_its_steps_long_before_its_session(start: Start, li
         background.until(lambda: ps._steps._runs, START_S)
         client.kill()
         background.until(lambda: not ps._steps._runs)
-        (session,) = worker.master._sessions.values()
+        (session,) = worker.master._sessions.all()
         background.until(lambda: not session._steps._runs)
         # A session outlives its client by a minute.
-        assert worker.master._sessions
+        assert worker.master._sessions.all()
         hold_one_element(worker.target)
     finally:
         worker.stop()
@@ -137,7 +137,7 @@ def test_the_steps_that_wait_for_a_queue_fail_when_its_owner_is_killed(start: St
             with tf.Session(worker.target) as session:
                 session.run(queue.size())
                 waiting = [background.Background(lambda: session.run(dequeue)) for _ in range(3)]
-                (held,) = worker.master._sessions.values()
+                (held,) = worker.master._sessions.all()
                 background.until(lambda: len(held._steps._runs) == len(waiting))
                 owner.kill()
                 for step in waiting:

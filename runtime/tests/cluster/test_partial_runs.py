@@ -246,7 +246,7 @@ def test_a_master_remembers_steps_until_they_are_released(place: str) -> None:
 def held(session: Any) -> Any:
     """Return the session of the master."""
     master = SERVERS[-1].master if session.sess_str else session._master
-    return master._sessions[session._connection.handle]
+    return master._sessions.get(session._connection.handle)
 
 
 class WaitingRun:

@@ -122,7 +122,7 @@ def test_closing_the_session_ends_a_wait(session: tf.Session) -> None:
     value, size = elements.dequeue(), elements.size()
     session.run(size)
     waiting = background.Background(lambda: session.run(value))
-    steps = session._master._sessions[session._connection.handle]._steps
+    steps = session._master._sessions.get(session._connection.handle)._steps
     background.until(lambda: bool(steps._runs))
     session.close()
     with pytest.raises(tf.errors.CancelledError, match="explicit call to `Session::Close"):
@@ -189,7 +189,7 @@ def test_waiting_nodes_hold_no_thread(session: tf.Session) -> None:
         session.run(total, options=tf.RunOptions(timeout_in_ms=1))  # compiles the step
     threads = threading.active_count()
     waiting = background.Background(lambda: session.run(total))
-    steps = session._master._sessions[session._connection.handle]._steps
+    steps = session._master._sessions.get(session._connection.handle)._steps
     background.until(lambda: bool(steps._runs))
     session.run(put)
     assert waiting.join() == sum(range(1000))

@@ -43,7 +43,7 @@ class Wait:
         return step
 
     def is_in_flight(self) -> bool:
-        sessions = list(self._server.master._sessions.values())
+        sessions = self._server.master._sessions.all()
         return any(session._steps._runs for session in sessions)
 
     def size_after_put(self) -> int:

@@ -7,7 +7,6 @@ tasks with which it opened. Only later sessions have tasks that join the cluster
 
 import itertools
 import secrets
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from capstan import errors
 from capstan.core import config, function, node
 from capstan.services import (
     master_session,
+    open_sessions,
     placement_log,
     refusals,
     registrations,
@@ -55,8 +55,7 @@ class Master:
         self._home = home
         self._roll_call = roll_call.RollCall(home, tasks, connect)
         self._links = links
-        self._lock = threading.Lock()
-        self._sessions: dict[str, master_session.MasterSession] = {}
+        self._sessions = open_sessions.OpenSessions()
         self._leftovers = registrations.Leftovers()
         self._steps = itertools.count(1)
         self._epoch = secrets.randbits(32) << 32
@@ -87,8 +86,7 @@ class Master:
         )  # fmt: skip
         session.begin(nodes, functions)
         _log_placement(session, nodes)
-        with self._lock:
-            self._sessions[handle] = session
+        self._sessions.add(session)
         return handle
 
     def extend_session(
@@ -107,7 +105,7 @@ class Master:
             InvalidArgumentError: a new node has the name of a node of the session, or a new
                 function has the name of a different function of the session.
         """
-        session = self._session(handle)
+        session = self._sessions.get(handle)
         extended = session.extend(nodes, version, functions)
         _log_placement(session, nodes)
         return extended
@@ -129,7 +127,7 @@ class Master:
             OpError: as `master_session.MasterSession.run`.
         """
         refusals.check_step(options, self._thread_pools)
-        session = self._session(handle)
+        session = self._sessions.get(handle)
         requested = _signature(feeds, fetches, targets, options)
         deadline = _deadline(session, options)
         if options.watches:
@@ -152,7 +150,7 @@ class Master:
     ) -> tuple[list[Array], Any]:
         """Run a step, as `master_session.MasterSession.run_with_metadata`."""
         refusals.check_step(options, self._thread_pools)
-        session = self._session(handle)
+        session = self._sessions.get(handle)
         requested = _signature(feeds, fetches, targets, options)
         deadline = _deadline(session, options)
         return session.run_with_metadata(
@@ -169,7 +167,7 @@ class Master:
     ) -> int:
         """Remember a signature of a session, as `master_session.MasterSession.make_callable`."""
         requested = _signature(feeds, fetches, targets, options)
-        return self._session(handle).make_callable(requested, options)
+        return self._sessions.get(handle).make_callable(requested, options)
 
     def run_callable(
         self,
@@ -182,7 +180,7 @@ class Master:
 
         `feeds` are in the order of the signature.
         """
-        session = self._session(handle)
+        session = self._sessions.get(handle)
         requested, options = session.callable(callable_handle)
         refusals.check_step(options, self._thread_pools)
         if len(feeds) != len(requested.feeds):
@@ -194,14 +192,14 @@ class Master:
 
     def release_callable(self, handle: str, callable_handle: int) -> None:
         """Forget a remembered signature."""
-        self._session(handle).release_callable(callable_handle)
+        self._sessions.get(handle).release_callable(callable_handle)
 
     def partial_run_setup(
         self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
     ) -> str:
         """Begin a partial run, as `master_session.MasterSession.partial_run_setup`."""
         requested = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
-        return self._session(handle).partial_run_setup(requested)
+        return self._sessions.get(handle).partial_run_setup(requested)
 
     def partial_run(
         self,
@@ -213,17 +211,13 @@ class Master:
         cancellation: cancellations.Cancellation | None = None,
     ) -> list[Array]:
         """Feed and fetch a portion of a partial run. The options act as in `run_step`."""
-        session = self._session(handle)
+        session = self._sessions.get(handle)
         deadline = _deadline(session, options)
         return session.partial_runs.run(partial_run_handle, feeds, fetches, deadline, cancellation)
 
     def close_session(self, handle: str) -> None:
         """End a session. A step in flight raises CancelledError, unless it still succeeds."""
-        with self._lock:
-            session = self._sessions.pop(handle, None)
-        if session is None:
-            raise _unknown(handle)
-        session.close()
+        self._sessions.close(handle)
 
     def reset(
         self,
@@ -239,7 +233,7 @@ class Master:
         Raises:
             OpError: a task could not be cleared. All others are.
         """
-        self._close_sessions()
+        self._sessions.close_all()
         faults = []
         for name in self._roll_call.chosen(device_filters):
             try:
@@ -264,28 +258,16 @@ class Master:
         if not handle:
             tasks = self._roll_call.gather("ListDevices", config.SessionConfig(), cancellation)
             return tuple(device for task in tasks for device in task.status.devices)
-        session = self._sessions.get(handle)
-        if session is None:
-            raise errors.InvalidArgumentError(None, None, _unknown(handle).message)
+        try:
+            session = self._sessions.get(handle)
+        except errors.AbortedError as unknown:
+            raise errors.InvalidArgumentError(None, None, unknown.message) from None
         return session.list_devices()
 
     def close(self) -> None:
         """Close every session. End every call that waits for a task. Called when the task ends."""
         self._roll_call.close()
-        self._close_sessions()
-
-    def _close_sessions(self) -> None:
-        with self._lock:
-            sessions = list(self._sessions.values())
-            self._sessions.clear()
-        for session in sessions:
-            session.close()
-
-    def _session(self, handle: str) -> master_session.MasterSession:
-        session = self._sessions.get(handle)
-        if session is None:
-            raise _unknown(handle)
-        return session
+        self._sessions.close_all()
 
     def _next_step(self) -> int:
         return self._epoch | (next(self._steps) & 0xFFFFFFFF)
@@ -307,12 +289,6 @@ def _signature(
 ) -> signature.Signature:
     names = tuple(feeds), tuple(fetches), tuple(targets)
     return signature.Signature(*names, collective_graph_key=options.collective_graph_key)
-
-
-def _unknown(handle: str) -> errors.AbortedError:
-    return errors.AbortedError(
-        None, None, f"Session {handle} is not found. Possibly, this master has restarted."
-    )
 
 
 def _log_placement(session: master_session.MasterSession, nodes: Sequence[node.Node]) -> None:

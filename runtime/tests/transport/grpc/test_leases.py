@@ -251,7 +251,7 @@ def test_the_session_of_a_killed_client_is_closed(eventually: Any) -> None:
 
         def after(minutes: int) -> int:
             table.sweep(time.monotonic() + minutes * leases.GONE_S, is_open)
-            return len(held.master._sessions)
+            return len(held.master._sessions.all())
 
         assert after(1) == 2
         client.send_signal(signal.SIGKILL)
