@@ -17,9 +17,8 @@ import pytest
 import capstan as tf
 
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
-GIANT = np.arange(16 << 20, dtype=np.float32)
-"""64 MiB, about as much memory as a server without work has."""
-LARGEST = GIANT.size - 1
+SIZE = 16 << 20
+"""The number of float32 in a giant: 64 MiB, as much memory as a server without work has."""
 BOUND = 80 << 20
 """The server's bound on requests: one giant fits, and two do not."""
 
@@ -32,6 +31,7 @@ pytestmark = [
 
 
 def test_a_server_keeps_no_memory_of_giant_requests() -> None:
+    giant = np.arange(SIZE, dtype=np.float32)
     (address,) = clusters.addresses(1)
     flags = ("--cluster", json.dumps({"worker": [address]}), "--job", "worker", "--task", "0")
     process = subprocess.Popen(
@@ -54,13 +54,13 @@ def test_a_server_keeps_no_memory_of_giant_requests() -> None:
             assert session.run(largest, {x: [1.0, 2.0]}) == 2.0
             before = resident()
             for _ in range(3):
-                assert session.run(largest, {x: GIANT}) == LARGEST
-                background.until(lambda: resident() < before + GIANT.nbytes // 2)
-            outcomes = at_once(lambda: session.run(largest, {x: GIANT}), 4)
-            refused = [each for each in outcomes if each != LARGEST]
+                assert session.run(largest, {x: giant}) == SIZE - 1
+                background.until(lambda: resident() < before + giant.nbytes // 2)
+            outcomes = at_once(lambda: session.run(largest, {x: giant}), 4)
+            refused = [each for each in outcomes if each != SIZE - 1]
             assert all("CAPSTAN_MAX_REQUEST_BYTES" in str(each) for each in refused), refused
             assert session.run(largest, {x: [1.0, 2.0]}) == 2.0
-            background.until(lambda: resident() < before + GIANT.nbytes // 2)
+            background.until(lambda: resident() < before + giant.nbytes // 2)
     finally:
         process.terminate()
         process.wait(60)
