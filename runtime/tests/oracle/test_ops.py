@@ -32,11 +32,15 @@ TOLERANCE = {"bfloat16": 1e-2, "float16": 5e-3, "float32": 1e-5, "float64": 1e-1
 
 @dataclass(frozen=True)
 class Call:
-    """A graph for both runtimes: its GraphDef, the feeds by name, and the fetches."""
+    """A graph for both runtimes: its GraphDef, the feeds by name, and the fetches.
+
+    If `is_rewritten`, TensorFlow rewrites the graph before it runs it, as it usually does.
+    """
 
     graph: bytes
     feeds: dict[str, Any]
     fetches: list[str]
+    is_rewritten: bool = False
 
 
 def call(op: str, case: op_cases.Case, form: str) -> Call:
@@ -60,7 +64,8 @@ def call(op: str, case: op_cases.Case, form: str) -> Call:
             for index, value in enumerate(case.inputs)
         ]  # fmt: skip
         outputs = getattr(raw, op)(*arguments, **case.attrs)
-        return Call(graph.as_graph_def().SerializeToString(), feeds, _names(outputs))
+        serialized = graph.as_graph_def().SerializeToString()
+        return Call(serialized, feeds, _names(outputs), op in REWRITTEN)
 
 
 def _names(outputs: Any) -> list[str]:
@@ -69,12 +74,9 @@ def _names(outputs: Any) -> list[str]:
     return [outputs.name]
 
 
-def run(v1: Any, target: str, request: Call, *, is_rewritten: bool = False) -> Any:
-    """Return the values of the fetches, or the error.
-
-    If `is_rewritten`, TensorFlow rewrites the graph before it runs it, as it usually does.
-    """
-    config = genuine.rewriting(v1) if is_rewritten else None
+def run(v1: Any, target: str, request: Call) -> Any:
+    """Return the values of the fetches, or the error."""
+    config = genuine.rewriting(v1) if request.is_rewritten else None
     with v1.Graph().as_default(), v1.Session(target, config=config) as session:
         v1.import_graph_def(v1.GraphDef.FromString(request.graph), name="")
         try:
@@ -130,7 +132,7 @@ def test_an_op_gives_the_same_results_as_tensorflow(
 ) -> None:
     case = data.draw(op_cases.CASES[op](opdef.lookup(op)))
     request = call(op, case, data.draw(st.sampled_from(["constant", "shaped", "unknown"])))
-    expected = run(v1, "", request, is_rewritten=op in REWRITTEN)
+    expected = run(v1, "", request)
     if is_comparable(v1, op, case, expected):
         check_equal(expected, run(v1, tasks.target(), request))
 
@@ -143,7 +145,7 @@ def test_an_op_of_bfloat16_gives_the_same_results_as_tensorflow(
 ) -> None:
     case = data.draw(op_cases.CASES[op](opdef.lookup(op), dtypes.bfloat16))
     request = call(op, case, data.draw(st.sampled_from(["constant", "shaped", "unknown"])))
-    expected = run(v1, "", request, is_rewritten=op in REWRITTEN)
+    expected = run(v1, "", request)
     if is_comparable(v1, op, case, expected):
         check_equal(expected, run(v1, tasks.target(), request))
 
@@ -185,7 +187,7 @@ def test_an_invalid_call_raises_the_same_error_as_in_tensorflow(
 ) -> None:
     case = data.draw(misshapen(data.draw(op_cases.CASES[op](opdef.lookup(op)))))
     request = call(op, case, "unknown")
-    expected = run(v1, "", request, is_rewritten=op in REWRITTEN)
+    expected = run(v1, "", request)
     if is_comparable(v1, op, case, expected):
         check_equal(expected, run(v1, tasks.target(), request))
 
