@@ -121,11 +121,8 @@ def centers(module: Any, kmeans: Any, points: Any, **arguments: Any) -> list[Any
         held = [v for name in names for v in module.global_variables() if v.op.name == name]
         for step in range(6):
             feed = {batch: points if not arguments.get("use_mini_batch") else points[step::6]}
-            tensors = [
-                each[0] if isinstance(each, list | tuple) else each
-                for each in (everything, indices, distances)
-            ]
-            seen += session.run(tensors, feed)
+            assert len(everything) == len(indices) == len(distances) == 1
+            seen += session.run([everything[0], indices[0], distances[0]], feed)
             session.run(train, feed)
             seen += session.run(held)
         return [names, *seen]

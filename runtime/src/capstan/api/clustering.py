@@ -30,13 +30,14 @@ class Clustering(NamedTuple):
     """The tensors and operations of a batch.
 
     `all_distances` has the distance of each point to each center, and `indices` and `distances` are
-    the nearest center and its distance. `init_op` chooses some of the first centers. It is run
+    the nearest center and its distance. These three are tuples of one tensor, as in TensorFlow,
+    where points may be in several matrices. `init_op` chooses some of the first centers. It is run
     until `is_initialized`. Then `train_op` moves the centers.
     """
 
-    all_distances: Any
-    indices: Any
-    distances: Any
+    all_distances: tuple[Any, ...]
+    indices: tuple[Any, ...]
+    distances: tuple[Any, ...]
     is_initialized: Any
     init_op: Any
     train_op: Any
@@ -114,7 +115,9 @@ class KMeans:
         else:
             train_op = self._centered(points, num_clusters, indices, state.centers)
         everything = self._all_distances(points, centers)
-        return Clustering(everything, indices, distances, state.is_initialized, init_op, train_op)
+        return Clustering(
+            (everything,), (indices,), (distances,), state.is_initialized, init_op, train_op
+        )
 
     @property
     def _has_copy(self) -> bool:

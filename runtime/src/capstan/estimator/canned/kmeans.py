@@ -121,7 +121,7 @@ def _points(features: Any, feature_columns: Iterable[Any] | None) -> Any:
 def _spec(
     graph: clustering.Clustering, mode: str, config: Any, relative_tolerance: float | None
 ) -> estimator_spec.EstimatorSpec:
-    loss = reduce_ops.reduce_sum(graph.distances)
+    loss = reduce_ops.reduce_sum(graph.distances[0])
     summary.scalar("loss/raw", loss)
     step = steps.get_global_step().assign_add(1)
     hooks: list[hook.SessionRunHook] = [
@@ -129,19 +129,19 @@ def _spec(
     ]
     if relative_tolerance is not None:
         hooks.append(_LossRelativeChangeHook(loss, relative_tolerance))
-    index = export_output.PredictOutput(graph.indices)
+    index = export_output.PredictOutput(graph.indices[0])
     return estimator_spec.EstimatorSpec(
         mode,
         predictions={
-            KMeansClustering.ALL_DISTANCES: graph.all_distances,
-            KMeansClustering.CLUSTER_INDEX: graph.indices,
+            KMeansClustering.ALL_DISTANCES: graph.all_distances[0],
+            KMeansClustering.CLUSTER_INDEX: graph.indices[0],
         },
         loss=loss,
         train_op=control_flow_ops.with_dependencies([graph.train_op, step], loss),
         eval_metric_ops={KMeansClustering.SCORE: metrics.mean(loss)},
         training_hooks=hooks,
         export_outputs={
-            KMeansClustering.ALL_DISTANCES: export_output.PredictOutput(graph.all_distances),
+            KMeansClustering.ALL_DISTANCES: export_output.PredictOutput(graph.all_distances[0]),
             KMeansClustering.CLUSTER_INDEX: index,
             constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: index,
         },
