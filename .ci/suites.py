@@ -133,7 +133,7 @@ def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
     """
     variables = (
         *("api/test_resource_variables.py", "api/test_variables.py"),
-        *("api/test_variable_scopes.py", "api/test_initializers.py"),
+        *("api/test_variable_scopes.py", "api/test_initializers.py", "api/test_clustering.py"),
     )
     is_real = plugin == "tests.gpu_everywhere"
     real = ("hardware",) if is_real else ()

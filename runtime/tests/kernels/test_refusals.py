@@ -206,3 +206,10 @@ def test_an_op_with_invalid_constants_is_refused_when_the_graph_is_built(
         getattr(raw, op)(*arguments, **attrs)
     assert words in str(raised.value)
     assert f"(op: '{op}') with input shapes: " in str(raised.value)
+
+
+def test_a_sparse_tensor_has_no_negative_sizes() -> None:
+    with graphs.Graph().as_default():
+        softmax = raw.SparseSoftmax([[0, 0]], [1.0], [-2, 2])
+    with pytest.raises(errors.InvalidArgumentError, match=r"negative sizes, but is \[-2, 2\]"):
+        interpreter.Interpreter().run(softmax, {})

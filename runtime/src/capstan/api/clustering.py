@@ -225,8 +225,9 @@ def _moved(points: Any, indices: Any, state: _State) -> Any:
     """
     ids, places = array_ops.unique(raw.Reshape(indices, [-1]))
     size = array_ops.size(ids)
-    old_counts = raw.GatherV2(state.counts, ids, 0)
-    old_centers = raw.GatherV2(state.updated, ids, 0)
+    # Another device may get the value of a variable at the start of the step, but not of a read.
+    old_counts = raw.GatherV2(state.counts.read_value(), ids, 0)
+    old_centers = raw.GatherV2(state.updated.read_value(), ids, 0)
     ones = raw.OnesLike(math_ops.cast(places, dtypes.int64))
     added = raw.UnsortedSegmentSum(ones, places, size)
 

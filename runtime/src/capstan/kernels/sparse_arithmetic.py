@@ -241,6 +241,8 @@ def _softmax(indices: Array, values: Array, shape: Array) -> Array:
         raise invalid(
             f"Input should have rank >= 2, but received shape: {' '.join(map(str, shape.tolist()))}"
         )
+    if (shape < 0).any():
+        raise invalid(f"sp_shape must not have negative sizes, but is {shape.tolist()}")
     if indices.shape != (len(values), len(shape)):
         raise invalid(
             f"Input sp_indices must have {len(values)} rows and {len(shape)} columns, got shape "
