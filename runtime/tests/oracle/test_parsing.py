@@ -374,3 +374,21 @@ def test_places_and_values_make_sparse_tensors(v1: Any) -> None:
             merged,
         ],
     )
+
+
+def test_types_that_no_feature_has_are_refused_when_the_graph_is_built(v1: Any) -> None:
+    compare(
+        v1,
+        [
+            lambda v1: v1.parse_single_example("", {"a": v1.FixedLenFeature([], v1.int32)}),
+            lambda v1: v1.parse_single_example("", {"a": v1.FixedLenFeature([], v1.int32, 0)}),
+            lambda v1: v1.parse_single_example("", {"a": v1.VarLenFeature(v1.bool)}),
+            lambda v1: v1.parse_example([""], {"a": v1.FixedLenFeature([], v1.bool)}),
+            lambda v1: v1.parse_example([""], {"a": v1.VarLenFeature(v1.int32)}),
+            lambda v1: v1.parse_single_sequence_example("", {"a": v1.VarLenFeature(v1.int32)}),
+            lambda v1: v1.parse_single_sequence_example(
+                "", None, {"a": v1.FixedLenSequenceFeature([], v1.int32)}
+            ),
+            lambda v1: v1.decode_csv("1", [v1.constant([1], v1.int8)]),
+        ],
+    )

@@ -1,6 +1,7 @@
 """The BLAS threads of a process: how many there are, and how long they spin."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -83,3 +84,44 @@ def test_idle_threads_of_openblas_spin_only_for_moments_once_a_session_exists(th
 def test_the_time_of_spinning_that_the_user_chose_stays() -> None:
     found = in_process(SESSION.format(threads=0), OPENBLAS_THREAD_TIMEOUT="20")
     assert found == ["20", "True", "20"]
+
+
+BEFORE = {
+    "the thread of an event file": "writer = tf.summary.FileWriter({folder!r})",
+    "a pool": """
+from concurrent import futures
+pool = futures.ThreadPoolExecutor()
+pool.submit(print, end="").result()
+""",
+}
+
+
+@pytest.mark.e2e
+@openblas
+@pytest.mark.parametrize("kind", BEFORE)
+def test_threads_that_wait_do_not_keep_openblas_spinning(kind: str, tmp_path: pathlib.Path) -> None:
+    begun = f"import capstan as tf\n{BEFORE[kind].format(folder=str(tmp_path))}\n"
+    assert in_process(begun + SESSION.format(threads=0)) == ["17", "True", "None"]
+
+
+BUSY = """
+import threading
+import numpy as np
+
+ended = []
+
+def multiply():
+    ones = np.ones([500, 500])
+    while not ended:
+        ones @ ones
+
+thread = threading.Thread(target=multiply)
+thread.start()
+"""
+
+
+@pytest.mark.e2e
+@openblas
+def test_openblas_stays_as_it_is_while_another_thread_multiplies() -> None:
+    found = in_process(BUSY + SESSION.format(threads=0) + "ended.append(1)")
+    assert found == ["0", "True", "None"]

@@ -51,10 +51,11 @@ def complete(row: opdef.OpDef, attrs: dict[str, Any]) -> None:
         if isinstance(default, type):
             raise TypeError(f"No argument for attr {name} of op {row.name}")
         attrs[name] = default
+    parameters = {argument.type: argument.name for argument in row.input_arguments}
     for name, allowed in row.types.items():
         value = attrs.get(name)
         for dtype in value if isinstance(value, list | tuple) else [value]:
-            check_type(name, dtype, allowed)
+            check_type(parameters.get(name, name), dtype, allowed)
     for name, choices in row.choices.items():
         if attrs[name] not in choices:
             listed = '", "'.join(map(attr_value.text, choices))

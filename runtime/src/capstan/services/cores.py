@@ -7,8 +7,10 @@ host, and a process without a server uses all cores. A container has no more cor
 processor time grants (`cpu_quota`).
 """
 
+import ctypes
 import functools
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any, Final
@@ -25,6 +27,21 @@ process, for example from those that read the next batch.
 """
 
 _VARIABLE: Final = "OPENBLAS_THREAD_TIMEOUT"
+
+_WAITS: Final = frozenset(
+    {
+        ("threading", "wait"),
+        ("threading", "_wait_for_tstate_lock"),
+        ("concurrent.futures.thread", "_worker"),
+        ("selectors", "select"),
+        ("socket", "accept"),
+        ("socket", "readinto"),
+    }
+)
+"""The functions in which threads wait, with their modules."""
+
+_NEVER: Final = 1000.0
+"""A number of seconds in which a thread that runs need not let others run."""
 
 
 def threads_for(
@@ -65,14 +82,32 @@ def keep_to_quota() -> None:
 def sleep_when_idle() -> None:
     """Let idle threads of OpenBLAS sleep soon after a product.
 
-    A number of cycles that the user chose by `OPENBLAS_THREAD_TIMEOUT` stays. If other threads of
-    Python run, nothing changes, because one of them could be in the middle of a product.
+    A number of cycles that the user chose by `OPENBLAS_THREAD_TIMEOUT` stays. Nothing changes if
+    another thread of Python could be in the middle of a product: if it does not wait in one of the
+    functions of the standard library that threads usually wait in.
     """
-    if threading.active_count() > 1:
-        return
-    for library in _libraries().lib_controllers:
-        if library.internal_api == "openblas" and library.threading_layer == "pthreads":
-            _shorten(library.dynlib)
+    libraries = _libraries().lib_controllers
+    interval = sys.getswitchinterval()
+    # No other thread begins a product before OpenBLAS has stopped its threads.
+    sys.setswitchinterval(_NEVER)
+    try:
+        if not _all_others_wait():
+            return
+        for library in libraries:
+            if library.internal_api == "openblas" and library.threading_layer == "pthreads":
+                _shorten(ctypes.PyDLL(library.filepath))
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def _all_others_wait() -> bool:
+    """Return whether every other thread of Python waits, and multiplies no matrices meanwhile."""
+    frames = sys._current_frames()
+    del frames[threading.get_ident()]
+    return all(
+        (frame.f_globals.get("__name__"), frame.f_code.co_name) in _WAITS
+        for frame in frames.values()
+    )
 
 
 @functools.cache
@@ -83,8 +118,10 @@ def _libraries() -> Any:
     return threadpoolctl.ThreadpoolController()
 
 
-def _shorten(blas: Any) -> None:
+def _shorten(blas: ctypes.PyDLL) -> None:
     """Make one OpenBLAS start its threads again, with a short time of spinning.
+
+    The calls keep the interpreter's lock.
 
     OpenBLAS has no function for this. It reads the variable when it is loaded, which is before
     Capstan in most programs. `blas_thread_shutdown_` is what OpenBLAS calls before a fork; the next

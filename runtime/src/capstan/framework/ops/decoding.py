@@ -49,6 +49,7 @@ define(
         minima={"OUT_TYPE": 1},
         shape=_columns,
         not_differentiable=True,
+        types={"OUT_TYPE": (*_NUMBERS, dtypes.string)},
     )
 )
 define(

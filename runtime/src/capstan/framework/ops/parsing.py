@@ -29,6 +29,7 @@ def _sparse(count: int, rank: int) -> list[shapes.Shape]:
 
 
 _ATTRS: dict[str, Any] = {"sparse_types": list, "Tdense": list, "dense_shapes": list}
+_ALLOWED = dict.fromkeys(("sparse_types", "Tdense"), TYPES)
 define(
     OpDef(
         "ParseExample",
@@ -48,6 +49,7 @@ define(
         attrs={**_ATTRS, "Nsparse": int, "Ndense": int},
         shape=_batch,
         not_differentiable=True,
+        types=_ALLOWED,
     )
 )
 define(
@@ -63,6 +65,7 @@ define(
         attrs={"num_sparse": int, "sparse_keys": list, "dense_keys": list, **_ATTRS},
         shape=_single,
         not_differentiable=True,
+        types=_ALLOWED,
     )
 )
 
@@ -116,6 +119,13 @@ _LIST_ATTRS = {
     "feature_list_sparse_types": [],
     "feature_list_dense_shapes": [],
 }
+_LISTS_ALLOWED = dict.fromkeys(
+    (
+        *("context_sparse_types", "Tcontext_dense"),
+        *("feature_list_sparse_types", "feature_list_dense_types"),
+    ),
+    TYPES,
+)
 define(
     OpDef(
         "ParseSingleSequenceExample",
@@ -130,6 +140,7 @@ define(
         attrs=_LIST_ATTRS,
         shape=_sequence,
         not_differentiable=True,
+        types=_LISTS_ALLOWED,
     )
 )
 define(
@@ -144,5 +155,6 @@ define(
         },
         shape=_sequences,
         not_differentiable=True,
+        types=_LISTS_ALLOWED,
     )
 )
