@@ -14,6 +14,11 @@ def _only_second(loop: Loop, op: Any, operands: Operands) -> list[Operand] | Non
     return stacked.stacked(loop.again(op, [operand.tensor for operand in operands]))
 
 
+def _raw_values(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
+    """The strings of the iterations may differ in their lengths. Then the operation fails."""
+    return stacked.only_first(loop, op, operands) if loop.retries else None
+
+
 def _gather(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
     return None if op.get_attr("batch_dims") else _only_second(loop, op, operands)
 
@@ -62,7 +67,8 @@ def _part(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
 
 
 for _names, _rule in (
-    (("DecodeCSV", "DecodeRaw", "DecodePaddedRaw"), stacked.only_first),
+    (("DecodeCSV", "DecodePaddedRaw"), stacked.only_first),
+    (("DecodeRaw",), _raw_values),
     (("RegexReplace", "RegexFullMatch"), stacked.only_first),
     (("StringJoin",), _joined),
     (("Substr",), _part),
