@@ -218,6 +218,17 @@ def test_an_operation_that_no_rule_fits_runs_in_a_loop(kind: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+def test_a_dense_table_looks_up_the_keys_of_each_iteration() -> None:
+    table = tf.contrib.lookup.MutableDenseHashTable(tf.int64, tf.int64, 7, -1, deleted_key=-2)
+    keys = tf.constant([[1, 2], [3, 1]], tf.int64)
+    mapped = tf.vectorized_map(lambda row: [table.lookup(row), table.lookup(row[0])], keys)
+    with tf.Session() as session:
+        session.run(table.insert(tf.constant([1], tf.int64), tf.constant([5], tf.int64)))
+        rows, firsts = session.run(mapped)
+    assert rows.tolist() == [[5, 7], [7, 5]]
+    assert firsts.tolist() == [5, 7]
+
+
 @pytest.mark.parametrize(
     "begin", [[3, 0, 0], [-1, 0, 0], [0, 1, -1], [0, 4096, 0]], ids=lambda begin: str(begin)
 )

@@ -2,7 +2,7 @@
 
 import pathlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -253,6 +253,11 @@ ENDS = {
 }
 
 
+def repeat(run: Callable[..., Any], *arguments: Any) -> NoReturn:
+    while True:
+        run(*arguments)
+
+
 def outcome(folder: pathlib.Path, pipeline: Any, run: Callable[..., Any]) -> Any:
     """Return the results of a step that is repeated until it fails, and its error."""
     folder.mkdir(exist_ok=True)
@@ -262,8 +267,7 @@ def outcome(folder: pathlib.Path, pipeline: Any, run: Callable[..., Any]) -> Any
         target, value, size = queue.enqueue(components), queue.dequeue(), queue.size()
         session.run(graph.get_collection("fill"))
         with pytest.raises(tf.errors.OpError) as caught:
-            while True:
-                run(session, target)
+            repeat(run, session, target)
         values = [session.run(value) for _ in range(session.run(size))]
     error = caught.value
     return values, type(error), error.op and error.op.name, error.message.partition("\n")[0]

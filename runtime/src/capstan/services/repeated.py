@@ -10,7 +10,6 @@ from capstan.framework.ops import rowwise
 from capstan.services import rows, session_graph, signature, step, step_run
 from capstan.transport import cancellation as cancellations
 
-
 _ENDS = (
     errors.CancelledError,
     errors.DeadlineExceededError,

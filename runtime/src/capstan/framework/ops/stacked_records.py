@@ -19,6 +19,13 @@ def _raw_values(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None
     return stacked.only_first(loop, op, operands) if loop.retries else None
 
 
+def _find(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
+    """A dense table takes its keys along one axis only."""
+    is_dense = operands[0].tensor.op.type.startswith("MutableDenseHashTable")
+    is_found = not is_dense or op.inputs[1].shape.ndims == 0
+    return _only_second(loop, op, operands) if is_found else None
+
+
 def _gather(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
     return None if op.get_attr("batch_dims") else _only_second(loop, op, operands)
 
@@ -72,7 +79,7 @@ for _names, _rule in (
     (("RegexReplace", "RegexFullMatch"), stacked.only_first),
     (("StringJoin",), _joined),
     (("Substr",), _part),
-    (("LookupTableFind", "LookupTableFindV2"), _only_second),
+    (("LookupTableFind", "LookupTableFindV2"), _find),
     (("ResourceGather",), _gather),
     (("ParseSingleExample",), _example),
 ):
