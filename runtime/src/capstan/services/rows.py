@@ -219,8 +219,8 @@ def _require_pure(node: ir.Node) -> None:
     """
     row = opdef.lookup(node.op)
     effect = row.effect
-    acts = row.role in facts.CONTROL_FLOW
-    acts = acts or effect.changes or effect.blocks or effect.external or effect.calls
+    acts = effect.changes or effect.blocks or effect.external or effect.calls
+    acts = acts or row.role in facts.CONTROL_FLOW
     acts = acts or (effect.random and not rowwise.draws_anew(node))
     if acts or (effect.makes and row.role not in (facts.Role.HANDLE, facts.Role.VARIABLE)):
         raise stacked_operations.CannotStackError(node.name)
