@@ -201,6 +201,9 @@ WITHOUT_RULE: dict[str, Callable[[Any], Any]] = {
     "strings of different lengths": lambda x: tf.size(
         tf.decode_raw(tf.as_string(tf.cast(x[0] * 20.0, tf.int32)), tf.uint8)
     ),
+    "a bias of a type that cannot be added": lambda x: tf.cast(
+        tf.nn.bias_add(tf.ones([1, 4], tf.uint16), tf.cast(x * 9.0, tf.uint16)), tf.int32
+    ),
     "one label for all examples": lambda x: tf.nn.softmax_cross_entropy_with_logits_v2(
         labels=[[0.25, 0.75]], logits=tf.reshape(x, [2, 2])
     ),

@@ -106,6 +106,11 @@ ONE_BY_ONE: dict[str, Result] = {
     "a reference on one side": chosen_by_a_reference,
     "two reads": read_twice,
     "no record": lambda key, line: [tf.constant(1.0)],
+    "a bias of a type that cannot be added": lambda key, line: [
+        tf.nn.bias_add(
+            tf.zeros([1, 2], tf.uint16), tf.cast(tf.decode_csv(line, [[0]] * 2), tf.uint16)
+        )
+    ],
     "a random number with a seed": lambda key, line: [line, tf.random_uniform([], seed=1)],
     "an image": lambda key, line: [tf.image.decode_png(line)],
     "a file": lambda key, line: [tf.read_file(line)],

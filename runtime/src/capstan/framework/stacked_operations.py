@@ -93,7 +93,10 @@ class StackedOperations(stacked.Loop):
                 outputs = self.again(op, [operand.tensor for operand in operands])
             return [Operand(tensor, False) for tensor in outputs]
         rule = stacked.rule_of(row)
-        made = None if rule is None else rule(self, op, operands)
+        try:
+            made = None if rule is None else rule(self, op, operands)
+        except TypeError:  # an op of the rule does not take the type of this one
+            made = None
         return self._otherwise(op, operands) if made is None else made
 
     def again(self, op: Any, inputs: Sequence[Any], **attrs: Any) -> list[Any]:
