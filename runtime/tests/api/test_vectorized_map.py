@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.framework.raw import raw
 from capstan.python.ops import parallel_for
 
 COUNT = 3
@@ -72,6 +73,13 @@ CASES: dict[str, Case] = {
         lambda x, y: [tf.stop_gradient(tf.image.adjust_contrast(x, f)) for f in (2.0, y)],
         [[2, 3, 3], []],
     ),
+    "contrast_of_halves": (
+        lambda x, y: tf.stop_gradient(
+            tf.cast(tf.image.adjust_contrast(tf.cast(x, tf.float16), y), tf.float32)
+        ),
+        [[2, 3, 3], []],
+    ),
+    "rows": (lambda x, y: tf.where(x > 0.5, y, -y), [[2], [2, 3, 2]]),
     "colours": (
         lambda x: tf.stop_gradient(tf.image.adjust_hue(tf.image.adjust_saturation(x, 2.0), 0.2)),
         [[2, 3, 3]],
@@ -175,6 +183,74 @@ def test_a_function_that_differs_between_slices_runs_in_a_loop(function: Any) ->
     with tf.Session() as session:
         for value, other in zip(*session.run([tf.nest.flatten(mapped), wanted]), strict=True):
             np.testing.assert_allclose(value, other)
+
+
+def of_any_rank(tensor: Any) -> Any:
+    return raw.Reshape(tensor=tensor, shape=tf.placeholder_with_default([2, 2], None))
+
+
+WITHOUT_RULE: dict[str, Callable[[Any], Any]] = {
+    "the range of all values": lambda x: raw.QuantizeAndDequantize(input=x),
+    "the places of a vector": lambda x: raw.DataFormatVecPermute(
+        x=tf.cast(x[:2] * 9.0, tf.int32), src_format="NHWC", dst_format="NCHW"
+    ),
+    "a slice of a tensor of any rank": lambda x: tf.slice(
+        of_any_rank(x), tf.cast([x[0] * 2.0, 0.0], tf.int32), [1, 2]
+    ),
+    "a slice without elements": lambda x: tf.slice(x, tf.cast([x[0] * 4.0], tf.int32), [0]),
+    "strings of different lengths": lambda x: tf.size(
+        tf.decode_raw(tf.as_string(tf.cast(x[0] * 20.0, tf.int32)), tf.uint8)
+    ),
+    "a bias of a type that cannot be added": lambda x: tf.cast(
+        tf.nn.bias_add(tf.ones([1, 4], tf.uint16), tf.cast(x * 9.0, tf.uint16)), tf.int32
+    ),
+    "one label for all examples": lambda x: tf.nn.softmax_cross_entropy_with_logits_v2(
+        labels=[[0.25, 0.75]], logits=tf.reshape(x, [2, 2])
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_RULE)
+def test_an_operation_that_no_rule_fits_runs_in_a_loop(kind: str) -> None:
+    function = WITHOUT_RULE[kind]
+    (values,) = inputs_of([[4]])
+    mapped = tf.vectorized_map(function, tf.constant(values))
+    wanted = tf.stack([function(row) for row in tf.unstack(tf.constant(values))])
+    with tf.Session() as session:
+        found, expected = session.run([mapped, wanted])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_dense_table_looks_up_the_keys_of_each_iteration() -> None:
+    table = tf.contrib.lookup.MutableDenseHashTable(tf.int64, tf.int64, 7, -1, deleted_key=-2)
+    keys = tf.constant([[1, 2], [3, 1]], tf.int64)
+    mapped = tf.vectorized_map(lambda row: [table.lookup(row), table.lookup(row[0])], keys)
+    with tf.Session() as session:
+        session.run(table.insert(tf.constant([1], tf.int64), tf.constant([5], tf.int64)))
+        rows, firsts = session.run(mapped)
+    assert rows.tolist() == [[5, 7], [7, 5]]
+    assert firsts.tolist() == [5, 7]
+
+
+@pytest.mark.parametrize(
+    "begin", [[3, 0, 0], [-1, 0, 0], [0, 1, -1], [0, 4096, 0]], ids=lambda begin: str(begin)
+)
+def test_a_slice_that_is_out_of_bounds_in_one_iteration_is_refused(begin: list[int]) -> None:
+    begins = tf.constant([[0, 0, 0], begin], tf.int32)
+    mapped = tf.vectorized_map(lambda place: tf.slice(tf.ones([4, 2, 2]), place, [2, 2, 2]), begins)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(mapped)
+
+
+def test_a_vector_chooses_rows_of_one_shape_in_each_iteration() -> None:
+    def chosen_rows(size: Any) -> Any:
+        narrow = tf.placeholder_with_default(tf.ones([2, 1]), [None, None]) * size
+        wide = tf.placeholder_with_default(tf.ones([2, 3]), [None, None]) * size
+        return raw.Select(condition=size > [0.5, 1.5], t=wide, e=narrow)
+
+    mapped = tf.vectorized_map(chosen_rows, tf.constant([1.0, 2.0]))
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(mapped)
 
 
 def test_an_op_without_a_rule_runs_in_a_loop_of_its_own() -> None:

@@ -66,7 +66,12 @@ class Words:
         self._left = work.split()
 
     def read(self) -> record_files.Record | None:
-        return (b"key", self._left.pop(0)) if self._left else None
+        if not self._left:
+            return None
+        word = self._left.pop(0)
+        if word == b"damaged":
+            raise errors.DataLossError(None, None, "damaged")
+        return b"key", word
 
     def close(self) -> None:
         pass
@@ -104,6 +109,16 @@ def test_a_file_that_cannot_be_opened_fails_one_read() -> None:
     error, record = answered(first, second)
     assert isinstance(error, errors.NotFoundError)
     assert record == [b"key", b"a"]
+
+
+def test_a_read_of_several_records_gets_those_before_a_damaged_one() -> None:
+    scene = Scene()
+    scene.add(b"a b damaged c")
+    first, second, third = (scene.read(4) for _ in range(3))
+    records, error, rest = answered(first, second, third)
+    assert records == [[b"key", b"key"], [b"a", b"b"]]
+    assert isinstance(error, errors.DataLossError)
+    assert rest == [[b"key"], [b"c"]]
 
 
 def test_a_cancelled_read_leaves_the_line_and_takes_no_file_name() -> None:

@@ -2,7 +2,7 @@
 
 import pathlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -184,6 +184,102 @@ def test_several_elements_give_the_results_of_single_steps(
             np.testing.assert_allclose(column, right, rtol=1e-6, atol=1e-7)
         else:
             np.testing.assert_array_equal(column, right)
+
+
+def closing(queue: Any, values: Any) -> None:
+    """Let the session fill and close a queue first."""
+    filled = queue.enqueue_many([values])
+    with tf.control_dependencies([filled]):
+        tf.get_default_graph().add_to_collection("fill", queue.close())
+
+
+def of_closed(compute: Callable[[Any], Components]) -> Callable[[pathlib.Path], Components]:
+    """Return a pipeline that computes with the numbers of a queue, which ends."""
+
+    def build(folder: pathlib.Path) -> Components:
+        queue = tf.FIFOQueue(COUNT, [tf.int32], [[]], name="source")
+        closing(queue, tf.range(COUNT))
+        return compute(queue.dequeue())
+
+    return build
+
+
+def of_files(*names: str) -> Callable[[pathlib.Path], Components]:
+    """Return a pipeline that reads files, of which some are missing or damaged."""
+
+    def build(folder: pathlib.Path) -> Components:
+        whole, cut = folder / "whole", folder / "cut"
+        with tf.python_io.TFRecordWriter(str(whole)) as writer:
+            for number in range(COUNT):
+                writer.write(b"%d" % number)
+        cut.write_bytes(whole.read_bytes()[:-3])
+        queue = tf.FIFOQueue(4, [tf.string], [[]])
+        closing(queue, [str(folder / name) for name in names])
+        return [tf.TFRecordReader().read(queue).value]
+
+    return build
+
+
+def after_the_element(index: Any) -> Components:
+    """Wait for the element by a control dependency, and fail."""
+    with tf.control_dependencies([index]):
+        one = tf.constant(1)
+    return [100 // (index - 5) + one]
+
+
+def uninitialised(index: Any) -> Any:
+    variable = tf.get_variable("unset", initializer=[1], collections=[], use_resource=True)
+    return tf.gather(variable, index * 0)
+
+
+def of_two_lengths(index: Any) -> Components:
+    """Give each side of a conditional a length that only the step knows."""
+    short, long = (
+        tf.decode_raw(tf.gather([text] * COUNT, index), tf.uint8) for text in ("a", "abc")
+    )
+    return [tf.reduce_sum(tf.cast(tf.cond(index % 2 > 0, lambda: short, lambda: long), tf.int32))]
+
+
+ENDS = {
+    "an element that fails": of_closed(lambda index: [100 // (index - 5)]),
+    "a control dependency on the element": of_closed(after_the_element),
+    "a variable without a value": of_closed(lambda index: [uninitialised(index)]),
+    "a variable without a value on one side": of_closed(
+        lambda index: [tf.cond(index < COUNT, lambda: index, lambda: uninitialised(index))]
+    ),
+    "sides of different lengths": of_closed(of_two_lengths),
+    "a missing file": of_files("whole", "none"),
+    "a damaged file": of_files("whole", "cut"),
+}
+
+
+def repeat(run: Callable[..., Any], *arguments: Any) -> NoReturn:
+    while True:
+        run(*arguments)
+
+
+def outcome(folder: pathlib.Path, pipeline: Any, run: Callable[..., Any]) -> Any:
+    """Return the results of a step that is repeated until it fails, and its error."""
+    folder.mkdir(exist_ok=True)
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        components = [tf.convert_to_tensor(value) for value in pipeline(folder)]
+        queue = tf.FIFOQueue(4 * COUNT, [value.dtype for value in components])
+        target, value, size = queue.enqueue(components), queue.dequeue(), queue.size()
+        session.run(graph.get_collection("fill"))
+        with pytest.raises(tf.errors.OpError) as caught:
+            repeat(run, session, target)
+        values = [session.run(value) for _ in range(session.run(size))]
+    error = caught.value
+    return values, type(error), error.op and error.op.name, error.message.partition("\n")[0]
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_several_elements_end_as_single_steps_do(kind: str, tmp_path: pathlib.Path) -> None:
+    def together(session: Any, target: Any) -> None:
+        session.run_until(cancellation.Cancellation(), target)
+
+    expected = outcome(tmp_path, ENDS[kind], lambda session, target: session.run(target))
+    assert outcome(tmp_path, ENDS[kind], together) == expected
 
 
 def test_each_of_several_elements_gets_random_numbers_of_its_own() -> None:

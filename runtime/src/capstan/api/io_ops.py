@@ -53,7 +53,8 @@ class ReaderBase:
     def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
         """Return the keys and the values of the next records: two vectors of strings.
 
-        There are at most `num_records` records, all of one file.
+        There are at most `num_records` records, all of one file. If one after the first is damaged,
+        the records before it are returned, and the next read fails.
         """
         return raw.ReaderReadUpToV2(self._reader_ref, _handle(queue), num_records, name=name)
 

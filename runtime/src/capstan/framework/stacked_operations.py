@@ -50,10 +50,12 @@ class StackedOperations(stacked.Loop):
         otherwise: Otherwise = cannot,
         *,
         redraws: bool = False,
+        retries: bool = False,
     ) -> None:
         """`sources` has the operands in place of some tensors. `count` is a scalar of int32.
 
         If `redraws`, random operations of the default graph draw numbers for each iteration too.
+        `retries` is that of `stacked.Loop`.
         """
         self.raw = raw
         self.count = count
@@ -61,6 +63,7 @@ class StackedOperations(stacked.Loop):
         self._operands = dict(sources)
         self._otherwise = otherwise
         self._redraws = redraws
+        self.retries = retries
 
     def operand(self, tensor: graphs.Tensor) -> Operand:
         return self._operands[tensor]
@@ -90,7 +93,10 @@ class StackedOperations(stacked.Loop):
                 outputs = self.again(op, [operand.tensor for operand in operands])
             return [Operand(tensor, False) for tensor in outputs]
         rule = stacked.rule_of(row)
-        made = None if rule is None else rule(self, op, operands)
+        try:
+            made = None if rule is None else rule(self, op, operands)
+        except TypeError:  # an op of the rule does not take the type of this one
+            made = None
         return self._otherwise(op, operands) if made is None else made
 
     def again(self, op: Any, inputs: Sequence[Any], **attrs: Any) -> list[Any]:

@@ -12,17 +12,18 @@ from capstan.framework.ops import nodes as made
 from capstan.graph import guards, infer
 
 
-def selected(nodes: Mapping[str, ir.Node]) -> dict[str, ir.Node] | None:
+def selected(nodes: Mapping[str, ir.Node], target: str) -> dict[str, ir.Node] | None:
     """Return the nodes with a selection in place of each merge, in topological order.
 
-    Return None if a merge does not join the two sides of one decision, or if a node reads which
-    side was taken.
+    Return None if a merge does not join the two sides of one decision, if a node reads which side
+    was taken, or if `target` runs on one side only.
     """
     learned = guards.Guards()
     passed: dict[ir.Edge, ir.Edge] = {}
     done: dict[str, ir.Node] = {}
     for node in nodes.values():
-        learned.learn(node)
+        if learned.learn(node) and node.name == target:
+            return None
         inputs = tuple([passed.get(edge, edge) for edge in node.inputs])
         if guards.is_switch(node):
             if len(inputs) != 2 or infer.arguments(node)[1][0][1]:

@@ -80,6 +80,7 @@ class Reader(resource.Resource):
         self._records: record_files.Records | None = None
         self._work = b""
         self._started = self._finished = self._produced = 0
+        self._fault: errors.OpError | None = None
         self._abandoned: errors.OpError | None = None
 
     def __del__(self) -> None:
@@ -105,7 +106,14 @@ class Reader(resource.Resource):
             request.cancellation.register(functools.partial(self._cancel, request))
 
     def _advance(self, request: Read) -> bool:
-        """Read for `request` until it is over, or needs a work unit. Return whether it is over."""
+        """Read for `request` until it is over, or needs a work unit. Return whether it is over.
+
+        If a record after the first one is damaged, the request gets the records before it, and the
+        next request the error. TensorFlow loses these records.
+        """
+        request.error, self._fault = self._fault, None
+        if request.error is not None:
+            return True
         try:
             while len(request.records) < request.wanted:
                 if self._records is None:
@@ -119,7 +127,11 @@ class Reader(resource.Resource):
                     if request.records:
                         break
         except Exception as fault:  # noqa: BLE001 - the error of the step
-            request.error = errors.from_exception(fault)
+            error = errors.from_exception(fault)
+            if request.records:
+                self._fault = error
+            else:
+                request.error = error
         return True
 
     def _finish(self) -> None:
@@ -215,6 +227,7 @@ class Reader(resource.Resource):
 
     def _reset(self) -> None:
         self._close()
+        self._fault = None
         self._started = self._finished = self._produced = 0
         self._work = b""
 

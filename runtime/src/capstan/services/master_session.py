@@ -174,9 +174,7 @@ class MasterSession:
         # that were found in the old graph are therefore never kept for the new graph.
         kept = self._repeated
         if requested not in kept:
-            kept[requested] = repeated.find(
-                self._graph, requested, self._home, self._compile, self._compile_whole
-            )
+            kept[requested] = repeated.find(self._graph, requested, self._home, self._compile)
         found = kept[requested]
         is_done = found is not None and found.run(self._steps, deadline, cancellation)
         if is_done:

@@ -1,14 +1,22 @@
 """A step that a client repeats until it fails, as a queue runner does (`services.rows`)."""
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from capstan import errors
-from capstan.core import devices
+from capstan.core import devices, node
 from capstan.framework.ops import rowwise
 from capstan.services import rows, session_graph, signature, step, step_run
 from capstan.transport import cancellation as cancellations
+
+_ENDS = (
+    errors.CancelledError,
+    errors.DeadlineExceededError,
+    errors.AbortedError,
+    errors.UnavailableError,
+)
+"""The errors that end a step, possibly after it has enqueued some of the results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +41,9 @@ class Repeated:
     ) -> bool:
         """Take several elements and enqueue the results.
 
-        Return False, and take none, if the source has ended, or the queue has no room for the
-        results. A step that ends while it waits for room loses the elements that it has taken, so
-        it should have taken only one. The error about the end should name the node of that step.
+        Return False, and take none, if the queue has no room for the results. A step that ends
+        while it waits for room loses the elements that it has taken, so it should have taken only
+        one.
 
         If the computation of an element fails, enqueue the results of those before it, and raise
         the error. The elements after it are lost.
@@ -46,13 +54,12 @@ class Repeated:
         (size,) = self.size.run((), steps, deadline, cancellation)
         if size > self.most:
             return False
-        try:
-            taken = self.take.run((), steps, deadline, cancellation)
-        except errors.OutOfRangeError:
-            return False
+        taken = self.take.run((), steps, deadline, cancellation)
         try:
             self.enqueue.run(taken, steps, deadline, cancellation)
-        except errors.InvalidArgumentError:
+        except _ENDS:
+            raise
+        except errors.OpError:
             for index in range(len(taken[0])):
                 element = [column[index, ...] for column in taken]
                 self.single.run(element, steps, deadline, cancellation)
@@ -64,13 +71,11 @@ def find(
     requested: signature.Signature,
     home: str,
     compile_nodes: Callable[..., step_run.CompiledStep],
-    compile_whole: signature.Compile,
 ) -> Repeated | None:
     """Return the steps that do the work of several steps, or None if there are none.
 
     All nodes must be on the task `home`. `compile_nodes` takes the nodes and the functions of a
-    step, and then the arguments of a `signature.Compile`. `compile_whole` compiles steps over the
-    nodes of `graph`.
+    step, and then the arguments of a `signature.Compile`.
     """
     if requested.feeds or requested.fetches or len(requested.targets) != 1:
         return None
@@ -85,16 +90,28 @@ def find(
     if found is None:
         return None
     compile_wide = functools.partial(compile_nodes, found.nodes, graph.functions)
-    element, elements = (
-        tuple(edge.tensor for edge in edges) for edges in (found.element, found.elements)
+    compile_fed = functools.partial(
+        compile_nodes, _without(nodes, found.elements[0].node), graph.functions
     )
+    elements = tuple(edge.tensor for edge in found.elements)
     return Repeated(
         _request(signature.Signature((), (found.size.tensor,), ()), compile_wide),
         found.most,
         _request(signature.Signature((), elements, ()), compile_wide),
         _request(signature.Signature(elements, (), (target,)), compile_wide),
-        _request(signature.Signature(element, (), (target,)), compile_whole),
+        _request(signature.Signature(elements, (), (target,)), compile_fed),
     )
+
+
+def _without(nodes: Mapping[str, node.Node], awaited: str) -> dict[str, node.Node]:
+    """Return the nodes of a step that does not wait for the node `awaited`, whose outputs are fed.
+
+    A control dependency would run that node, and take another element.
+    """
+    return {
+        name: replace(each, control=tuple(other for other in each.control if other != awaited))
+        for name, each in nodes.items()
+    }
 
 
 def _request(requested: signature.Signature, compile_step: signature.Compile) -> signature.Request:

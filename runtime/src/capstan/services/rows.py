@@ -33,13 +33,12 @@ _SHARE = 2
 class Rows:
     """Two steps for several elements: one fetches `elements`, the other is fed with them.
 
-    `nodes` are the nodes of both. `element` are the tensors of one element in the original step.
-    `size` is the number of elements in the queue. If it is more than `most`, the queue may have no
-    room for all results.
+    `nodes` are the nodes of both. The nodes that act have the names of those in the original step,
+    so that errors name these. `elements` are one element in the original step. `size` is the number
+    of elements in the queue. If it is more than `most`, the queue may have no room for all results.
     """
 
     nodes: Mapping[str, ir.Node]
-    element: tuple[ir.Edge, ...]
     elements: tuple[ir.Edge, ...]
     size: ir.Edge
     most: float
@@ -73,9 +72,8 @@ def widen(nodes: Mapping[str, ir.Node], target: str, *, in_turn: bool = False) -
         elements, size = wide.build(count)
     except (stacked_operations.CannotStackError, ValueError):
         return None
-    element = tuple(ir.Edge(source, index) for index in range(len(elements)))
     full = room - count if room >= 0 else math.inf
-    return Rows({**plain, **wide.nodes()}, element, elements, size, full)
+    return Rows({**plain, **wide.nodes()}, elements, size, full)
 
 
 def _plain(
@@ -97,7 +95,7 @@ def _plain(
     # A conditional has one predicate, and its sides have constants, after the nodes are simpler.
     for _ in range(2):
         simple, _ = simplify.simplify(simple, elements, keep, fold.evaluate)
-        simple = both_sides.selected(simple) or simple
+        simple = both_sides.selected(simple, target) or simple
     held = {node.name for node in simple.values() if rowwise.holds(node, simple)}
     free = {
         name: replace(node, control=tuple(each for each in node.control if each not in held))
@@ -131,21 +129,24 @@ class _Wide:
             if node.name == target:
                 continue
             infer.arguments(node)
-            self._made[node.name] = self._copy(node)
             if node.name != source:
                 _require_pure(node)
+                self._made[node.name] = self._copy(node, f"{node.name}/")
                 continue
+            # Its name is that of the operation that takes several elements.
+            self._made[source] = self._copy(node, f"{source}/_rows/element/")
             for tensor, shape in zip(self._made[source].outputs, element_shapes, strict=True):
                 tensor.set_shape(shape)
+        self._source_name = source
         self._source = self._made[source]
         self._originals = self._graph.get_operations()
 
-    def _copy(self, node: ir.Node) -> graphs.Operation:
+    def _copy(self, node: ir.Node, name: str) -> graphs.Operation:
         with self._graph.device(node.device):
             return self._graph.create_op(
                 node.op,
                 [self._tensor(edge) for edge in node.inputs],
-                name=f"{node.name}/",
+                name=name,
                 attrs=infer.attributes(node),
             )
 
@@ -163,7 +164,7 @@ class _Wide:
         """
         source, target = self._source, self._target
         with self._graph.as_default(), self._graph.device(source.device):
-            with self._graph.name_scope(f"{source.name}/_rows/"):
+            with self._graph.name_scope(f"{self._source_name}/_rows/"):
                 taken, size = self._ends(count)
                 components = self._stacked(taken)
             self._graph.create_op(
@@ -179,7 +180,8 @@ class _Wide:
         source = self._source
         op, dtype = rowwise.take_several(source.type)
         inputs = [*source.inputs, convert.constant(count, dtype)]
-        taken = self._graph.create_op(op, inputs, name="elements", attrs=dict(source.node.attrs))
+        attrs = dict(source.node.attrs)
+        taken = self._graph.create_op(op, inputs, name=f"{self._source_name}/", attrs=attrs)
         for tensor, element in zip(taken.outputs, source.outputs, strict=True):
             tensor.set_shape([None, *element.shape.as_list()])
         queue = self._tensor(self._target.inputs[0])
@@ -190,7 +192,7 @@ class _Wide:
         """Add the operations of the computation, and return the components to enqueue."""
         pairs = zip(self._source.outputs, taken, strict=True)
         sources = {element: stacked.Operand(tensor, True) for element, tensor in pairs}
-        loop = stacked_operations.StackedOperations(None, sources, redraws=True)
+        loop = stacked_operations.StackedOperations(None, sources, redraws=True, retries=True)
         loop.count = loop.raw.Squeeze(
             stacked.from_axis(loop, loop.raw.Shape(taken[0]), 0, 1), squeeze_dims=[0]
         )
@@ -213,11 +215,12 @@ def _require_pure(node: ir.Node) -> None:
     A node with a seed draws the numbers of one element after the other.
 
     Raises:
-        CannotStackError: it does more.
+        CannotStackError: it does more, or decides which other nodes run.
     """
     row = opdef.lookup(node.op)
     effect = row.effect
     acts = effect.changes or effect.blocks or effect.external or effect.calls
+    acts = acts or row.role in facts.CONTROL_FLOW
     acts = acts or (effect.random and not rowwise.draws_anew(node))
     if acts or (effect.makes and row.role not in (facts.Role.HANDLE, facts.Role.VARIABLE)):
         raise stacked_operations.CannotStackError(node.name)

@@ -25,10 +25,14 @@ class Operand:
 
 
 class Loop(Protocol):
-    """The loop for which a rule builds operations. `count` is its length, a scalar of int32."""
+    """The loop for which a rule builds operations. `count` is its length, a scalar of int32.
+
+    If `retries`, the iterations run one after the other if the operations fail.
+    """
 
     raw: opdef.Raw
     count: Any
+    retries: bool
 
     def again(self, op: Any, inputs: Sequence[Any], **attrs: Any) -> list[Any]:
         """Add a copy of an operation with other inputs and other attributes.
@@ -141,6 +145,10 @@ def only_first(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
     if any(operand.is_stacked for operand in rest):
         return None
     return stacked(loop.again(op, [first.tensor, *(operand.tensor for operand in rest)]))
+
+
+def one_by_one(loop: Loop, op: Any, operands: Operands) -> None:
+    """The output depends on the whole input, though its shape is that of the input."""
 
 
 def in_one_batch(*places: int) -> Rule:

@@ -145,19 +145,22 @@ def _slice(loop: Loop, op: Any, operands: Operands) -> Sequence[Operand] | None:
     if not operands[1].is_stacked:
         return _slices(loop, op, operands)
     sizes = op.inputs[2].op.constant_value()
-    if sizes is None or operands[2].is_stacked or (sizes < 0).any() or not sizes.size:
+    if sizes is None or operands[2].is_stacked or (sizes < 1).any() or not sizes.size:
+        return None
+    if op.inputs[0].shape.ndims is None:
         return None
     raw = loop.raw
     result, begins = stacked.on_top(loop, operands[0]), operands[1].tensor
     full = [size == known for size, known in zip(sizes, op.inputs[0].shape.as_list(), strict=True)]
     cut = [axis for axis, is_full in enumerate(full) if not is_full] or [0]
-    # An axis that is taken as a whole must begin at 0. Else its begin moves the first index out of
-    # bounds.
-    whole = np.where(np.arange(len(sizes)) == cut[0], 0, full) * 2**20
-    begins = raw.Add(begins, raw.Sum(raw.Mul(begins, whole), [1], keep_dims=True))
+    bounds = raw.Cast(stacked.from_axis(loop, raw.Shape(result), 1), DstT=begins.dtype)
+    is_outside = raw.LogicalOr(raw.Less(begins, 0), raw.Greater(raw.Add(begins, sizes), bounds))
+    is_outside = raw.Any(is_outside, [1], keep_dims=True)
     for axis in cut:
         begin = raw.Slice(begins, [0, axis], [-1, 1])
-        places = raw.Add(begin, np.arange(sizes[axis]))
+        places = raw.Add(begin, np.arange(sizes[axis], dtype=sizes.dtype))
+        if axis == cut[0]:  # the gather checks this axis alone
+            places = raw.SelectV2(is_outside, np.array(-1, sizes.dtype), places)
         result = raw.GatherV2(result, places, axis + 1, batch_dims=1)
     return stacked.stacked([result])
 
@@ -221,14 +224,15 @@ def _select(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
     if None in ranks:
         return None
     tensors = [stacked.on_top(loop, operand) for operand in others]
-    first = Operand(stacked.on_top(loop, condition), True)
-    if ranks[0] == ranks[1]:
-        return stacked.stacked(loop.again(op, [first.tensor, *tensors]))
-    # A vector chooses rows, and broadcasting would align it with the last axis.
-    shape = loop.raw.Shape(first.tensor)
-    ones = np.ones(ranks[1] - ranks[0], np.int32)
-    shaped = loop.raw.Reshape(first.tensor, loop.raw.ConcatV2([shape, ones], 0))
-    return stacked.stacked([loop.raw.SelectV2(shaped, *tensors)])
+    first = stacked.on_top(loop, condition)
+    if ranks[0] and ranks[0] != ranks[1]:
+        # A vector chooses rows. `Select` has no form for the rows of several iterations. It checks
+        # that the others have one shape, and `SelectV2` would broadcast them.
+        shape = loop.raw.Shape(first)
+        ones = np.ones(ranks[1] - ranks[0], np.int32)
+        shaped = loop.raw.Reshape(first, loop.raw.ConcatV2([shape, ones], 0))
+        first = loop.raw.BroadcastTo(shaped, loop.raw.Shape(tensors[0]))
+    return stacked.stacked(loop.again(op, [first, *tensors]))
 
 
 for _names, _rule in (

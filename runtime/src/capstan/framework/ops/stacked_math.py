@@ -1,7 +1,9 @@
 """The rules by which ops on matrices and examples compute all iterations of a loop at once."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from capstan.core import dtypes
 from capstan.framework.ops import stacked
 from capstan.framework.ops.stacked import Loop, Operand, Operands, define
 
@@ -85,10 +87,22 @@ def _contrast(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
         return stacked.only_first(loop, op, operands)
     if rank is None or not images.is_stacked:
         return None
-    raw = loop.raw
-    mean = raw.Mean(images.tensor, [-3, -2], keep_dims=True)
+    raw, dtype = loop.raw, images.tensor.dtype
+    pixels = raw.Cast(images.tensor, DstT=dtypes.float32)
+    mean = raw.Mean(pixels, [-3, -2], keep_dims=True)
     factors = stacked.of_rank(loop, factor, 0, rank)
-    return stacked.stacked([raw.Add(raw.Mul(raw.Sub(images.tensor, mean), factors), mean)])
+    changed = raw.Add(raw.Mul(raw.Sub(pixels, mean), factors), mean)
+    return stacked.stacked([raw.Cast(changed, DstT=dtype)])
+
+
+_entropies = stacked.in_one_batch(0, 1)
+
+
+def _entropy(loop: Loop, op: Any, operands: Operands) -> Sequence[Operand] | None:
+    """The logits or the labels of one example may stand for all."""
+    batches = [tensor.shape.with_rank(2).as_list()[0] for tensor in op.inputs]
+    is_plain = batches[0] == batches[1] or None in batches
+    return _entropies(loop, op, operands) if is_plain else None
 
 
 for _names, _rule in (
@@ -103,7 +117,7 @@ for _names, _rule in (
     (("MatrixDiag", "MatrixDiagPart", "SelfAdjointEigV2", "Svd", "Qr"), stacked.all_alike),
     (("FFT", "IFFT"), stacked.all_alike),
     (("MatrixBandPart",), stacked.only_first),
-    (("SoftmaxCrossEntropyWithLogits",), stacked.in_one_batch(0, 1)),
+    (("SoftmaxCrossEntropyWithLogits",), _entropy),
     (("SparseSoftmaxCrossEntropyWithLogits",), stacked.in_one_batch(0, 1)),
     (("Conv2D", "Conv3D", "DepthwiseConv2dNative"), stacked.in_one_batch(0)),
     (("MaxPool", "AvgPool", "LRN"), stacked.in_one_batch(0)),
@@ -111,6 +125,7 @@ for _names, _rule in (
     (("ResizeBicubic", "ResizeArea"), stacked.in_one_batch(0)),
     (("AdjustContrastv2",), _contrast),
     (("AdjustHue", "AdjustSaturation"), stacked.only_first),
+    (("DataFormatVecPermute", "QuantizeAndDequantize"), stacked.one_by_one),
     (("MaxPoolGrad", "LRNGrad"), stacked.in_one_batch(0, 1, 2)),
     (("AvgPoolGrad", "Conv2DBackpropInput"), _input_gradient),
     (("DepthwiseConv2dNativeBackpropInput",), _input_gradient),

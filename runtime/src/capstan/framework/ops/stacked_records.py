@@ -14,6 +14,18 @@ def _only_second(loop: Loop, op: Any, operands: Operands) -> list[Operand] | Non
     return stacked.stacked(loop.again(op, [operand.tensor for operand in operands]))
 
 
+def _raw_values(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
+    """The strings of the iterations may differ in their lengths. Then the operation fails."""
+    return stacked.only_first(loop, op, operands) if loop.retries else None
+
+
+def _find(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
+    """A dense table takes its keys along one axis only."""
+    is_dense = operands[0].tensor.op.type.startswith("MutableDenseHashTable")
+    is_found = not is_dense or op.inputs[1].shape.ndims == 0
+    return _only_second(loop, op, operands) if is_found else None
+
+
 def _gather(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
     return None if op.get_attr("batch_dims") else _only_second(loop, op, operands)
 
@@ -62,11 +74,12 @@ def _part(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
 
 
 for _names, _rule in (
-    (("DecodeCSV", "DecodeRaw", "DecodePaddedRaw"), stacked.only_first),
+    (("DecodeCSV", "DecodePaddedRaw"), stacked.only_first),
+    (("DecodeRaw",), _raw_values),
     (("RegexReplace", "RegexFullMatch"), stacked.only_first),
     (("StringJoin",), _joined),
     (("Substr",), _part),
-    (("LookupTableFind", "LookupTableFindV2"), _only_second),
+    (("LookupTableFind", "LookupTableFindV2"), _find),
     (("ResourceGather",), _gather),
     (("ParseSingleExample",), _example),
 ):
