@@ -125,3 +125,34 @@ thread.start()
 def test_openblas_stays_as_it_is_while_another_thread_multiplies() -> None:
     found = in_process(BUSY + SESSION.format(threads=0) + "ended.append(1)")
     assert found == ["0", "True", "None"]
+
+
+GARBAGE = """
+import faulthandler, gc, queue, threading
+import capstan as tf
+from capstan.services import cores
+
+faulthandler.dump_traceback_later(60, exit=True)
+threading.Thread(target=queue.SimpleQueue().get, daemon=True).start()
+
+class Cycle:
+    def __init__(self):
+        self.own, self.local = self, threading.local()
+
+cores.sleep_when_idle()
+for more in range(100):
+    gc.disable()
+    gc.collect()
+    Cycle()
+    gc.set_threshold(gc.get_count()[0] + more)
+    gc.enable()
+    cores.sleep_when_idle()
+    assert gc.isenabled()
+print("done")
+"""
+
+
+@pytest.mark.e2e
+@openblas
+def test_a_collection_of_garbage_does_not_stop_the_search_for_busy_threads() -> None:
+    assert in_process(GARBAGE) == ["done"]

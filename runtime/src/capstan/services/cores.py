@@ -9,6 +9,7 @@ processor time grants (`cpu_quota`).
 
 import ctypes
 import functools
+import gc
 import os
 import sys
 import threading
@@ -86,23 +87,46 @@ def sleep_when_idle() -> None:
     another thread of Python could be in the middle of a product: if it does not wait in one of the
     functions of the standard library that threads usually wait in.
     """
-    libraries = _libraries().lib_controllers
+    spinning = [
+        library
+        for library in _libraries().lib_controllers
+        if library.internal_api == "openblas"
+        and library.threading_layer == "pthreads"
+        and _spins(library.dynlib)
+    ]
+    if not spinning:
+        return
     interval = sys.getswitchinterval()
+    if interval > _NEVER / 2:
+        return  # Another thread is in the next lines.
     # No other thread begins a product before OpenBLAS has stopped its threads.
     sys.setswitchinterval(_NEVER)
     try:
-        if not _all_others_wait():
-            return
-        for library in libraries:
-            if library.internal_api == "openblas" and library.threading_layer == "pthreads":
+        if _all_others_wait():
+            for library in spinning:
                 _shorten(ctypes.PyDLL(library.filepath))
     finally:
         sys.setswitchinterval(interval)
 
 
+def _spins(blas: ctypes.CDLL) -> bool:
+    """Return whether OpenBLAS has its own time of spinning, and can be given another."""
+    names = "openblas_thread_timeout", "openblas_read_env", "blas_thread_shutdown_"
+    if _VARIABLE in os.environ or not all(hasattr(blas, name) for name in names):
+        return False  # The user has chosen a time, or this is another version of OpenBLAS.
+    return not blas.openblas_thread_timeout()
+
+
 def _all_others_wait() -> bool:
     """Return whether every other thread of Python waits, and multiplies no matrices meanwhile."""
-    frames = sys._current_frames()
+    is_collecting = gc.isenabled()
+    # In CPython 3.11, a collection of garbage while the frames are listed may wait for ever.
+    gc.disable()
+    try:
+        frames = sys._current_frames()
+    finally:
+        if is_collecting:
+            gc.enable()
     del frames[threading.get_ident()]
     return all(
         (frame.f_globals.get("__name__"), frame.f_code.co_name) in _WAITS
@@ -127,16 +151,9 @@ def _shorten(blas: ctypes.PyDLL) -> None:
     Capstan in most programs. `blas_thread_shutdown_` is what OpenBLAS calls before a fork; the next
     product starts the threads again.
     """
-    try:
-        chosen, read = blas.openblas_thread_timeout, blas.openblas_read_env
-        stop = blas.blas_thread_shutdown_
-    except AttributeError:  # another version of OpenBLAS
-        return
-    if chosen() or _VARIABLE in os.environ:
-        return
     os.environ[_VARIABLE] = str(_SPIN)
     try:
-        read()
+        blas.openblas_read_env()
     finally:
         del os.environ[_VARIABLE]
-    stop()
+    blas.blas_thread_shutdown_()
