@@ -162,14 +162,16 @@ def test_only_the_tensors_that_match_all_patterns_are_dumped(tmp_path: pathlib.P
 @pytest.mark.parametrize(
     ("op", "url", "kind", "message"),
     [
-        ("DebugNothing", "file:///tmp", tf.errors.FailedPreconditionError, "DebugNothing"),
+        ("DebugNothing", "file://{folder}", tf.errors.FailedPreconditionError, "DebugNothing"),
         ("DebugIdentity", "grpc://h:1", tf.errors.UnavailableError, "Invalid debug target URL"),
     ],
 )
-def test_a_wrong_watch_fails_the_step(op: str, url: str, kind: Any, message: str) -> None:
+def test_a_wrong_watch_fails_the_step(
+    op: str, url: str, kind: Any, message: str, tmp_path: pathlib.Path
+) -> None:
     x = tf.constant(1.0, name="x")
     options = tf.RunOptions()
-    tf_debug.add_debug_tensor_watch(options, "x", 0, op, url)
+    tf_debug.add_debug_tensor_watch(options, "x", 0, op, url.format(folder=tmp_path))
     with tf.Session() as session, pytest.raises(kind, match=message):
         session.run(x, options=options)
 
