@@ -42,7 +42,7 @@ _WAITS: Final = frozenset(
 """The functions in which threads wait, with their modules."""
 
 _NEVER: Final = 1000.0
-"""A number of seconds in which a thread that runs need not let others run."""
+"""A switch interval, in seconds, so long that a running thread keeps the interpreter's lock."""
 
 
 def threads_for(
@@ -84,8 +84,8 @@ def sleep_when_idle() -> None:
     """Let idle threads of OpenBLAS sleep soon after a product.
 
     A number of cycles that the user chose by `OPENBLAS_THREAD_TIMEOUT` stays. Nothing changes if
-    another thread of Python could be in the middle of a product: if it does not wait in one of the
-    functions of the standard library that threads usually wait in.
+    another thread of Python could be in the middle of a product. A thread that waits in one of the
+    functions `_WAITS` cannot be.
     """
     spinning = [
         library
@@ -98,7 +98,7 @@ def sleep_when_idle() -> None:
         return
     interval = sys.getswitchinterval()
     if interval > _NEVER / 2:
-        return  # Another thread is in the next lines.
+        return  # Another thread is just doing the same.
     # No other thread begins a product before OpenBLAS has stopped its threads.
     sys.setswitchinterval(_NEVER)
     try:
@@ -145,7 +145,7 @@ def _libraries() -> Any:
 def _shorten(blas: ctypes.PyDLL) -> None:
     """Make one OpenBLAS start its threads again, with a short time of spinning.
 
-    The calls keep the interpreter's lock.
+    Functions of a PyDLL keep the interpreter's lock, so no other thread runs meanwhile.
 
     OpenBLAS has no function for this. It reads the variable when it is loaded, which is before
     Capstan in most programs. `blas_thread_shutdown_` is what OpenBLAS calls before a fork; the next

@@ -41,9 +41,9 @@ class Repeated:
     ) -> bool:
         """Take several elements and enqueue the results.
 
-        Return False, and take none, if the queue has no room for the results. A step that ends
-        while it waits for room loses the elements that it has taken, so it should have taken only
-        one.
+        Return False, and take none, if the queue has no room for the results. The caller then runs
+        the original step: a step that ends while it waits for room loses what it has taken, and the
+        original step loses one element only.
 
         If the computation of an element fails, enqueue the results of those before it, and raise
         the error. The elements after it are lost.

@@ -92,7 +92,8 @@ def _plain(
         for index, (dtype, shape) in enumerate(zip(types, element_shapes, strict=True))
     }
     simple, keep = nodes, frozenset((source, target))
-    # A conditional has one predicate, and its sides have constants, after the nodes are simpler.
+    # The first round gives each conditional one predicate, and the second folds constants in the
+    # nodes of its former sides.
     for _ in range(2):
         simple, _ = simplify.simplify(simple, elements, keep, fold.evaluate)
         simple = both_sides.selected(simple, target) or simple
@@ -212,7 +213,7 @@ class _Wide:
 def _require_pure(node: ir.Node) -> None:
     """Check that a node does nothing but compute, so that it may run once for several elements.
 
-    A node with a seed draws the numbers of one element after the other.
+    A node with a seed must draw the numbers of each element in a step of its own.
 
     Raises:
         CannotStackError: it does more, or decides which other nodes run.

@@ -49,7 +49,7 @@ def holds(node: ir.Node, nodes: Nodes) -> bool:
 
 
 def draws_anew(node: ir.Node) -> bool:
-    """Return whether the random numbers of `node` follow from no seed, if it draws any."""
+    """Return whether `node` has no seed, so that a program cannot expect certain random numbers."""
     return not (node.attrs.get("seed") or node.attrs.get("seed2"))
 
 

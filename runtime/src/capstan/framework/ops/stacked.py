@@ -27,7 +27,7 @@ class Operand:
 class Loop(Protocol):
     """The loop for which a rule builds operations. `count` is its length, a scalar of int32.
 
-    If `retries`, the iterations run one after the other if the operations fail.
+    `retries`: if the operations fail, the caller runs the iterations one after the other.
     """
 
     raw: opdef.Raw
