@@ -16,7 +16,7 @@ import capstan as tf
 from capstan import errors
 from capstan.api import data_flow_ops
 from capstan.framework.raw import raw
-from capstan.services import inbox, remote_parts, step_run
+from capstan.services import alone, remote_parts, step_run
 
 PS = "/job:ps/task:0"
 OTHER_PS = "/job:ps/task:1"
@@ -234,7 +234,7 @@ def test_the_end_of_the_owner_of_a_queue_ends_a_wait() -> None:
             waiting.join()
 
 
-WAITS = {step_run.StepRun._receive.__code__, inbox.Inbox.run_next.__code__}
+WAITS = {step_run.StepRun._receive.__code__, alone.WaitingRun._sleep.__code__}
 """The functions in which the thread of a step waits."""
 
 

@@ -1,11 +1,13 @@
 """Each segment runs once, after the events that it waits for. The events may come in any order."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan.core import node as ir
-from capstan.executor import state
+from capstan.executor import state, turns
 from capstan.partition import parts
 
 
@@ -101,3 +103,81 @@ def test_segments_follow_the_legs_of_a_part() -> None:
     assert layout.needs == ((), (1,))
     assert layout.before == ((), (0,))
     assert [[m.number for m in sends] for sends in layout.sends] == [[0], [2]]
+
+
+def layout_of(
+    starts: list[tuple[int, ...]], awaits: list[tuple[int, ...]], needs: tuple[int, ...] = ()
+) -> state.Layout:
+    """Return a layout whose segments wait for nodes, and whose last segment needs messages."""
+    count = len(starts)
+    return state.Layout(
+        keys=tuple((index, 0) for index in range(count)),
+        needs=(*((),) * (count - 1), needs),
+        sends=((),) * count,
+        before=((),) * count,
+        waiting=tuple(str(number) for each in starts for number in each),
+        starts=tuple(starts),
+        awaits=tuple(awaits),
+    )
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        pytest.param(layout_of([()], [()]), [(0, False)], id="no wait"),
+        pytest.param(layout_of([(0,)], [()]), [(0, False)], id="a wait at the end"),
+        pytest.param(layout_of([(0,), ()], [(), (0,)]), [(0, False), (1, True)], id="one wait"),
+        pytest.param(
+            layout_of([(0,), (1,), ()], [(), (0,), (1,)]),
+            [(0, False), (1, True), (2, True)],
+            id="one wait after the other",
+        ),
+        pytest.param(
+            layout_of([(0, 1), ()], [(), (0, 1)]), [(0, False), (1, True)], id="two at once"
+        ),
+        pytest.param(
+            layout_of([(0,), (1,), ()], [(), (), (0, 1)]),
+            [(0, False), (1, False), (2, True)],
+            id="two of different segments",
+        ),
+        pytest.param(layout_of([(0, 1), (), ()], [(), (0,), (1,)]), None, id="a segment for each"),
+        pytest.param(layout_of([(0, 1), ()], [(), (1,)]), None, id="a segment for one of two"),
+        pytest.param(layout_of([(0,), ()], [(), (0,)], needs=(7,)), None, id="a message"),
+    ],
+)
+def test_one_thread_runs_a_part_if_it_never_holds_up_a_segment(
+    layout: state.Layout, expected: list[tuple[int, bool]] | None
+) -> None:
+    found = turns.of(layout)
+    assert (found and [(turn.segment, turn.waits) for turn in found]) == expected
+
+
+def test_brief_waits_may_hold_up_a_segment() -> None:
+    layout = layout_of([(0, 1), (), ()], [(), (0,), (1,)])
+    assert turns.of(layout, {0}) is None
+    assert turns.of(layout, {0, 1}) == (
+        turns.Turn(0, waits=False), turns.Turn(1, waits=True), turns.Turn(2, waits=False)
+    )  # fmt: skip
+
+
+@pytest.mark.e2e
+@given(layouts())
+def test_the_turns_of_one_thread_keep_the_order_of_the_segments(layout: state.Layout) -> None:
+    layout = replace(layout, needs=((),) * len(layout.keys))
+    order = turns.of(layout)
+    if order is None:
+        return
+    ran: set[int] = set()
+    answered: set[int] = set()
+    for turn in order:
+        started = {waiting for index in ran for waiting in layout.starts[index]}
+        if turn.waits:
+            for index in set(range(len(layout.keys))) - ran:
+                can_run = ran.issuperset(layout.before[index])
+                late = started.difference(answered, layout.awaits[index])
+                assert not (can_run and late and started.issuperset(layout.awaits[index]))
+            answered = started
+        assert ran.issuperset(layout.before[turn.segment])
+        assert answered.issuperset(layout.awaits[turn.segment])
+        ran.add(turn.segment)
+    assert ran == set(range(len(layout.keys)))

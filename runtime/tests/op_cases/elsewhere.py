@@ -41,7 +41,8 @@ ELSEWHERE = {
     },
     "oracle/test_summary_databases.py": {"CreateSummaryDbWriter"},
     "train/test_debugger.py": {"_Dump", "_DumpRef"},
-    "services/test_rows.py": {"_QueueDequeueReady", "_QueueDequeueReadyV2"},
+    "services/test_rows.py": {"_QueueDequeueRows", "_QueueDequeueRowsV2"},
+    "services/test_repeated.py": {"_ReaderReadRows", "_ReaderReadRowsV2"},
     "oracle/test_debug_summaries.py": {"DebugNumericSummaryV2"},
     "oracle/test_stateless_windows.py": {"StatelessSampleDistortedBoundingBox"},
     "oracle/test_tensor_maps.py": {

@@ -20,7 +20,17 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation
 from capstan.core.arrays import Array
-from capstan.executor import bind, callee, elementwise_groups, emit, faults, frames, listing, state
+from capstan.executor import (
+    bind,
+    callee,
+    elementwise_groups,
+    emit,
+    faults,
+    frames,
+    listing,
+    state,
+    turns,
+)
 from capstan.framework import facts, opdef
 from capstan.graph import infer
 from capstan.kernels import registry
@@ -126,10 +136,14 @@ class Program:
         """Whether a node or a segment of the part may answer late."""
         self.loops = self.code.loops
         """Whether the part has a loop, so that a segment may run without end."""
-        departs = [opdef.role(ops[name].op) is facts.Role.DEPARTURE for name, _ in self._starts]
-        self.runs_alone = all(departs) and not (self.is_parallel or self.loops)
-        """Whether one thread can run the part by itself (`executor.alone`): no node waits for
-        anything but a copy to the host, and a second thread would have nothing to do."""
+        departures = {
+            number
+            for number, (name, _) in enumerate(self._starts)
+            if opdef.role(ops[name].op) is facts.Role.DEPARTURE
+        }
+        is_simple = not (self.is_parallel or self.loops or self.beside)
+        self.turns = (turns.of(self.layout, departures) or ()) if is_simple else ()
+        """The order in which one thread runs the part by itself (`services.alone`), or nothing."""
 
     def take(self) -> Context:
         """Return a context that no other step uses until `give_back`.

@@ -220,16 +220,15 @@ def _dequeue_many(*, allow_small_batch: bool) -> Callable[[NodeContext], Functio
     return start
 
 
-def _dequeue_ready(node: NodeContext) -> Function:
+def _dequeue_rows(node: NodeContext) -> Function:
     clock = node.resources.alarms
 
-    def dequeue_ready(handle: Any, most: Array, *, done: Any, cancellation: Any) -> None:
-        target = resources.behind(handle)
-        resources.check_signature(node, (dtypes.int32,), target.types)
-        target.dequeue_ready(int(most), done, cancellation)
+    def dequeue_rows(handle: Any, sink: Any, most: Array, *, done: Any, cancellation: Any) -> None:
+        target, filled = resources.behind(handle), resources.behind(sink)
+        target.dequeue_rows(lambda: min(int(most), filled.room()), done, cancellation)
         target.watch(clock)
 
-    return dequeue_ready
+    return dequeue_rows
 
 
 def _close(node: NodeContext) -> Function:
@@ -261,7 +260,7 @@ for _version in ("", "V2"):
     for _name, _small in (("Many", False), ("UpTo", True)):
         _start = _dequeue_many(allow_small_batch=_small)
         register(Kernel(f"QueueDequeue{_name}{_version}", start=_start))
-    register(Kernel(f"_QueueDequeueReady{_version}", start=_dequeue_ready))
+    register(Kernel(f"_QueueDequeueRows{_version}", start=_dequeue_rows))
     register(Kernel(f"QueueClose{_version}", start=_close))
     register(Kernel(f"QueueSize{_version}", constantly(_size)))
     register(Kernel(f"QueueIsClosed{_version}", constantly(_is_closed)))

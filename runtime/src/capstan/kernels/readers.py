@@ -110,6 +110,14 @@ def _read_up_to(handle: Any, units: Any, count: Array, *, done: Any, cancellatio
     resources.behind(handle).take(request)
 
 
+def _read_rows(
+    handle: Any, units: Any, sink: Any, most: Array, *, done: Any, cancellation: Any
+) -> None:
+    count = max(1, min(int(most), resources.behind(sink).room()))
+    request = reader.Read(_source(units), count, done, cancellation)
+    resources.behind(handle).take_rows(request)
+
+
 def _records_produced(handle: Any) -> Any:
     return np.int64(resources.behind(handle).records_produced())
 
@@ -198,6 +206,7 @@ for _version in ("", "V2"):
         register(Kernel(f"{_kind}{_version}", _reader(_opened, is_whole=True)))
     register(Kernel(f"ReaderRead{_version}", start=constantly(_read)))
     register(Kernel(f"ReaderReadUpTo{_version}", start=constantly(_read_up_to)))
+    register(Kernel(f"_ReaderReadRows{_version}", start=constantly(_read_rows)))
     register(Kernel(f"ReaderNumRecordsProduced{_version}", constantly(_records_produced)))
     register(Kernel(f"ReaderNumWorkUnitsCompleted{_version}", constantly(_units_completed)))
     register(Kernel(f"ReaderSerializeState{_version}", constantly(_serialized)))

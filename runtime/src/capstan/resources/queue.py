@@ -10,7 +10,8 @@ it took, they go back to where they were. TensorFlow loses them.
 
 import functools
 import logging
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from capstan import errors
@@ -108,18 +109,24 @@ class Queue(waiters.Waited, queue_elements.QueueElements):
         else:
             done(attempt.outputs(), None)
 
-    def dequeue_ready(
-        self, most: int, done: waiters.Done, cancelled: cancellation.Cancellation
+    def dequeue_rows(
+        self,
+        most: Callable[[], float],
+        done: waiters.Done,
+        cancelled: cancellation.Cancellation,
     ) -> None:
-        """Take an element as soon as there is one, and up to `most` elements if there are more.
+        """Take an element as soon as there is one, and up to `most()` elements if there are more.
 
-        Each output holds one component of all of them. `most` is at least 1.
+        Each output holds one component of all of them. If the step fails (`waiters.at_failure`),
+        they go back. `most` must not block.
 
         Raises:
             InvalidArgumentError: the queue does not know the shapes of its components.
         """
         self._known_shapes()
-        self.submit(queue_attempts.DequeueReady(self, most, done, cancelled), self._dequeues)
+        attempt = queue_attempts.DequeueRows(self, most, done, cancelled)
+        waiters.at_failure(cancelled, functools.partial(self._take_back, attempt))
+        self.submit(attempt, self._dequeues)
 
     def close(
         self,
@@ -150,6 +157,10 @@ class Queue(waiters.Waited, queue_elements.QueueElements):
         if self._abandoned is not None:
             raise self._abandoned
         return len(self)
+
+    def room(self) -> float:
+        """Return the number of elements that the queue has room for."""
+        return math.inf if self.capacity is None else self.capacity - len(self)
 
     # --- the warning about a queue that nothing fills
 

@@ -1,7 +1,7 @@
 """The operations on a queue that may have to wait: enqueues, dequeues and closings."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan import errors
@@ -145,13 +145,13 @@ class DequeueMany(Dequeue):
         )
 
 
-class DequeueReady(DequeueMany):
-    """An operation that takes one element, and with it up to `most` that are there already."""
+class DequeueRows(DequeueMany):
+    """An operation that takes one element, and others that are there, up to `most()` in all."""
 
     def __init__(
         self,
         queue: queue_elements.QueueElements,
-        most: int,
+        most: Callable[[], float],
         done: waiters.Done,
         cancelled: cancellation.Cancellation,
     ) -> None:
@@ -161,7 +161,7 @@ class DequeueReady(DequeueMany):
     def advance(self) -> waiters.Progress:
         progress = super().advance()
         if progress is waiters.Progress.COMPLETE and self.error is None:
-            more = min(self._queue.ready(), self._most - 1)
+            more = min(self._queue.ready(), self._most() - 1)
             if more > 0:
-                self._entries += self._queue.take(more)
+                self._entries += self._queue.take(int(more))
         return progress

@@ -78,6 +78,8 @@ class Reader(resource.Resource):
         self._lock = threading.Lock()
         self._waiting: deque[Read] = deque()
         self._records: record_files.Records | None = None
+        self._returned: deque[record_files.Record] = deque()
+        """Records that steps have given back. They come before those of the work unit."""
         self._work = b""
         self._started = self._finished = self._produced = 0
         self._fault: errors.OpError | None = None
@@ -95,7 +97,7 @@ class Reader(resource.Resource):
             if self._abandoned is not None:
                 request.error, is_over = self._abandoned, True
             else:
-                is_over = is_first and self._advance(request)
+                is_over = (is_first or bool(self._returned)) and self._advance(request)
             if not is_over:
                 self._waiting.append(request)
         if is_over:
@@ -105,19 +107,35 @@ class Reader(resource.Resource):
         else:
             request.cancellation.register(functools.partial(self._cancel, request))
 
+    def take_rows(self, request: Read) -> None:
+        """Answer a read as `take`. If its step fails (`waiters.at_failure`), the answer goes back.
+
+        The next reads get its records or its error.
+        """
+        waiters.at_failure(request.cancellation, functools.partial(self._take_back, request))
+        self.take(request)
+
+    def _take_back(self, request: Read) -> None:
+        with self._lock:
+            self._returned.extendleft(reversed(request.records))
+            self._produced -= len(request.records)
+            self._fault = self._fault or request.error
+
     def _advance(self, request: Read) -> bool:
         """Read for `request` until it is over, or needs a work unit. Return whether it is over.
 
         If a record after the first one is damaged, the request gets the records before it, and the
         next request the error. TensorFlow loses these records.
         """
-        request.error, self._fault = self._fault, None
-        if request.error is not None:
+        self._give_returned(request)
+        if self._fault is not None:
+            if not request.records:
+                request.error, self._fault = self._fault, None
             return True
         try:
             while len(request.records) < request.wanted:
                 if self._records is None:
-                    return False
+                    return bool(request.records)
                 record = self._records.read()
                 if record is not None:
                     self._produced += 1
@@ -133,6 +151,11 @@ class Reader(resource.Resource):
             else:
                 request.error = error
         return True
+
+    def _give_returned(self, request: Read) -> None:
+        while self._returned and len(request.records) < request.wanted:
+            request.records.append(self._returned.popleft())
+            self._produced += 1
 
     def _finish(self) -> None:
         self._close()
@@ -228,6 +251,7 @@ class Reader(resource.Resource):
     def _reset(self) -> None:
         self._close()
         self._fault = None
+        self._returned.clear()
         self._started = self._finished = self._produced = 0
         self._work = b""
 

@@ -42,6 +42,28 @@ class Done(Protocol):
         """
 
 
+_ENDS = (
+    errors.CancelledError,
+    errors.DeadlineExceededError,
+    errors.AbortedError,
+    errors.UnavailableError,
+)
+
+
+def at_failure(step: cancellation.Cancellation, give_back: GiveBack) -> None:
+    """Call `give_back` when the step has failed because a node computed something wrong.
+
+    Do nothing if the step succeeds. Do nothing either if it was cancelled, ran out of time, or
+    lost a task: it may have passed on some of the results by then.
+    """
+
+    def end() -> None:
+        if step.error is not None and not isinstance(step.error, _ENDS):
+            give_back()
+
+    step.at_end(end)
+
+
 class Progress(enum.Enum):
     """The result of trying an attempt."""
 

@@ -1,11 +1,10 @@
 """A step that a client repeats until it fails, as a queue runner does (`services.rows`)."""
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 
 from capstan import errors
-from capstan.core import devices, node
+from capstan.core import devices
 from capstan.framework.ops import rowwise
 from capstan.services import rows, session_graph, signature, step, step_run
 from capstan.transport import cancellation as cancellations
@@ -18,20 +17,23 @@ _ENDS = (
 )
 """The errors that end a step, possibly after it has enqueued some of the results."""
 
+_LONGEST = 4
+"""A step that keeps failing is tried again after at most 2**4 times the elements that it takes."""
 
-@dataclass(frozen=True, slots=True)
+
 class Repeated:
-    """A step that takes several elements, and a step that enqueues the results. Thread-safe.
+    """A step that does the work of several steps. Thread-safe.
 
-    `single` enqueues the result of one element. `size` fetches the number of elements in the queue.
-    The queue has room for all results if it has at most `most` elements.
+    If the step fails, the elements that it has taken go back to their source. The original steps
+    then handle them one after the other, so that only the element that fails is lost.
     """
 
-    size: signature.Request
-    most: float
-    take: signature.Request
-    enqueue: signature.Request
-    single: signature.Request
+    def __init__(self, request: signature.Request, most: int) -> None:
+        """`most` is the largest number of elements that the step takes."""
+        self._request = request
+        self._most = most
+        self._failures = 0
+        self._single = 0  # how many elements the original steps handle first
 
     def run(
         self,
@@ -39,30 +41,24 @@ class Repeated:
         deadline: float | None,
         cancellation: cancellations.Cancellation | None,
     ) -> bool:
-        """Take several elements and enqueue the results.
-
-        Return False, and take none, if the queue has no room for the results. The caller then runs
-        the original step: a step that ends while it waits for room loses what it has taken, and the
-        original step loses one element only.
-
-        If the computation of an element fails, enqueue the results of those before it, and raise
-        the error. The elements after it are lost.
+        """Run the step. Return False, and take no element, if the original step has to run.
 
         Raises:
-            OpError: as `step.Steps.run`.
+            OpError: the step was ended.
         """
-        (size,) = self.size.run((), steps, deadline, cancellation)
-        if size > self.most:
+        # Two threads may change the numbers at once. One original step more or less does no harm.
+        if self._single > 0:
+            self._single -= 1
             return False
-        taken = self.take.run((), steps, deadline, cancellation)
         try:
-            self.enqueue.run(taken, steps, deadline, cancellation)
+            self._request.run((), steps, deadline, cancellation)
         except _ENDS:
             raise
         except errors.OpError:
-            for index in range(len(taken[0])):
-                element = [column[index, ...] for column in taken]
-                self.single.run(element, steps, deadline, cancellation)
+            self._single = self._most << min(self._failures, _LONGEST)
+            self._failures += 1
+            return False
+        self._failures = 0
         return True
 
 
@@ -72,7 +68,7 @@ def find(
     home: str,
     compile_nodes: Callable[..., step_run.CompiledStep],
 ) -> Repeated | None:
-    """Return the steps that do the work of several steps, or None if there are none.
+    """Return the step that does the work of several steps, or None if there is none.
 
     All nodes must be on the task `home`. `compile_nodes` takes the nodes and the functions of a
     step, and then the arguments of a `signature.Compile`.
@@ -89,30 +85,6 @@ def find(
         return None  # the step raises the error
     if found is None:
         return None
-    compile_wide = functools.partial(compile_nodes, found.nodes, graph.functions)
-    compile_fed = functools.partial(
-        compile_nodes, _without(nodes, found.elements[0].node), graph.functions
-    )
-    elements = tuple(edge.tensor for edge in found.elements)
-    return Repeated(
-        _request(signature.Signature((), (found.size.tensor,), ()), compile_wide),
-        found.most,
-        _request(signature.Signature((), elements, ()), compile_wide),
-        _request(signature.Signature(elements, (), (target,)), compile_wide),
-        _request(signature.Signature(elements, (), (target,)), compile_fed),
-    )
-
-
-def _without(nodes: Mapping[str, node.Node], awaited: str) -> dict[str, node.Node]:
-    """Return the nodes of a step that does not wait for the node `awaited`, whose outputs are fed.
-
-    A control dependency would run that node, and take another element.
-    """
-    return {
-        name: replace(each, control=tuple(other for other in each.control if other != awaited))
-        for name, each in nodes.items()
-    }
-
-
-def _request(requested: signature.Signature, compile_step: signature.Compile) -> signature.Request:
-    return signature.Request(requested, signature.Variants(requested.in_order(), compile_step))
+    compile_step = functools.partial(compile_nodes, found.nodes, graph.functions)
+    variants = signature.Variants(requested.in_order(), compile_step)
+    return Repeated(signature.Request(requested, variants), found.most)

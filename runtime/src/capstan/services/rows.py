@@ -2,17 +2,16 @@
 
 A queue runner repeats a step that takes an element from a file or a queue, computes with it and
 adds the result to a queue. Most of the time of such a step is the overhead of a step. If the
-computation treats each element separately, one step takes several elements, and another step
-computes with all of them (`framework.ops.stacked`) and adds the results to the queue.
+computation treats each element separately, one step takes several elements, computes with all of
+them (`framework.ops.stacked`), and adds the results to the queue.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from capstan.core import dtypes, shapes
 from capstan.core import node as ir
-from capstan.core import shapes
 from capstan.executor import fold
 from capstan.framework import convert, facts, opdef, stacked_operations
 from capstan.framework import graph as graphs
@@ -31,21 +30,17 @@ _SHARE = 2
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Two steps for several elements: one fetches `elements`, the other is fed with them.
+    """A step for up to `most` elements, or as many as the queue of the results has room for.
 
-    `nodes` are the nodes of both. The nodes that act have the names of those in the original step,
-    so that errors name these. `elements` are one element in the original step. `size` is the number
-    of elements in the queue. If it is more than `most`, the queue may have no room for all results.
+    The nodes that act have the names of those in the original step, so that errors name these.
     """
 
     nodes: Mapping[str, ir.Node]
-    elements: tuple[ir.Edge, ...]
-    size: ir.Edge
-    most: float
+    most: int
 
 
 def widen(nodes: Mapping[str, ir.Node], target: str, *, in_turn: bool = False) -> Rows | None:
-    """Return the steps that do the work of several steps of `target`.
+    """Return the step that does the work of several steps of `target`.
 
     `nodes` are the nodes that `target` needs, in topological order. `in_turn`: other operations
     add to the same queue. Return None if a step has to handle one element.
@@ -58,22 +53,21 @@ def widen(nodes: Mapping[str, ir.Node], target: str, *, in_turn: bool = False) -
         for node in nodes.values()
         if (found := rowwise.element_shapes(node, nodes)) is not None
     }
-    room = rowwise.room(nodes[target], nodes)
-    most = _MOST_IN_TURN if in_turn else _MOST
-    count = most if room < 0 else min(most, room // _SHARE)
-    if len(sources) != 1 or count < 2:
+    if len(sources) != 1:
         return None
     ((source, element_shapes),) = sources.items()
-    if nodes[source].inputs[0] == nodes[target].inputs[0]:
+    room = rowwise.room(nodes[target], nodes[source], nodes)
+    most = _MOST_IN_TURN if in_turn else _MOST
+    count = most if room < 0 else min(most, room // _SHARE)
+    if count < 2 or nodes[source].inputs[0] == nodes[target].inputs[0]:
         return None
     plain = _plain(nodes, source, element_shapes, target)
     try:
         wide = _Wide(plain, source, element_shapes, target)
-        elements, size = wide.build(count)
+        wide.build(count)
     except (stacked_operations.CannotStackError, ValueError):
         return None
-    full = room - count if room >= 0 else math.inf
-    return Rows({**plain, **wide.nodes()}, elements, size, full)
+    return Rows({**plain, **wide.nodes()}, count)
 
 
 def _plain(
@@ -108,7 +102,7 @@ def _plain(
 
 
 class _Wide:
-    """Builds the steps for several elements in a graph that has the nodes of the original step."""
+    """Builds the step for several elements in a graph that has the nodes of the original step."""
 
     def __init__(
         self,
@@ -154,11 +148,8 @@ class _Wide:
     def _tensor(self, edge: ir.Edge) -> graphs.Tensor:
         return self._made[edge.node].outputs[edge.index]
 
-    def build(self, count: int) -> tuple[tuple[ir.Edge, ...], ir.Edge]:
+    def build(self, count: int) -> None:
         """Add the operations for up to `count` elements.
-
-        Return the edges of the elements, and the edge of the number of elements in the queue of
-        the target.
 
         Raises:
             CannotStackError: an operation cannot compute with stacked elements.
@@ -166,28 +157,26 @@ class _Wide:
         source, target = self._source, self._target
         with self._graph.as_default(), self._graph.device(source.device):
             with self._graph.name_scope(f"{self._source_name}/_rows/"):
-                taken, size = self._ends(count)
-                components = self._stacked(taken)
+                components = self._stacked(self._taken(count))
             self._graph.create_op(
                 rowwise.enqueue_many(target.op),
                 [self._tensor(target.inputs[0]), *components],
                 name=f"{target.name}/",
                 attrs=infer.attributes(target),
             )
-        return tuple(tensor.edge for tensor in taken), size
 
-    def _ends(self, count: int) -> tuple[list[graphs.Tensor], ir.Edge]:
-        """Add the operation that takes the elements, and the one that counts those of the queue."""
-        source = self._source
-        op, dtype = rowwise.take_several(source.type)
-        inputs = [*source.inputs, convert.constant(count, dtype)]
-        attrs = dict(source.node.attrs)
-        taken = self._graph.create_op(op, inputs, name=f"{self._source_name}/", attrs=attrs)
+    def _taken(self, count: int) -> list[graphs.Tensor]:
+        """Add the operation that takes the elements."""
+        source, sink = self._source, self._tensor(self._target.inputs[0])
+        taken = self._graph.create_op(
+            rowwise.take_several(source.type),
+            [*source.inputs, sink, convert.constant(count, dtypes.int32)],
+            name=f"{self._source_name}/",
+            attrs=dict(source.node.attrs),
+        )
         for tensor, element in zip(taken.outputs, source.outputs, strict=True):
             tensor.set_shape([None, *element.shape.as_list()])
-        queue = self._tensor(self._target.inputs[0])
-        size = self._graph.create_op(rowwise.size(self._target.op), [queue], name="size")
-        return list(taken.outputs), size.outputs[0].edge
+        return list(taken.outputs)
 
     def _stacked(self, taken: list[graphs.Tensor]) -> list[Any]:
         """Add the operations of the computation, and return the components to enqueue."""

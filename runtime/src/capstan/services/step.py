@@ -1,17 +1,18 @@
 """Runs the steps of a session. A step runs a compiled signature on the tasks of a cluster.
 
 If one thread of the caller's own task can run a whole step, `Steps` runs it in the caller's thread
-(`executor.alone`). Any other step is a `StepRun`.
+(`services.alone`). Any other step is a `StepRun`.
 """
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from capstan import errors
 from capstan.core import node
-from capstan.executor import alone, program
-from capstan.services import inbox, step_run
+from capstan.executor import program
+from capstan.services import alone, inbox, step_run
 from capstan.transport import api
 from capstan.transport import cancellation as cancellations
 
@@ -27,7 +28,7 @@ class Steps:
         self._links = links
         self._next_step = next_step
         self._lock = threading.Lock()
-        self._runs: set[step_run.StepRun] = set()
+        self._runs: set[step_run.StepRun | alone.WaitingRun] = set()
         self._closed = False
 
     def run(
@@ -51,8 +52,12 @@ class Steps:
         """
         local = step.local
         try:
-            if not step.remotes and local is not None and local.runs_alone:
-                return self._run_alone(local, feeds, deadline, cancellation)
+            if not step.remotes and local is not None and local.turns:
+                values = [feeds[edge] for edge in local.part.feeds]
+                run = self._run_waiting if local.waits else self._run_alone
+                return dict(
+                    zip(local.part.fetches, run(local, values, deadline, cancellation), strict=True)
+                )
             return self._run_in_flight(step, feeds, deadline, cancellation)
         except Exception as fault:  # noqa: BLE001 - the step's error
             if self._closed:
@@ -74,12 +79,38 @@ class Steps:
         """Run a step that `close` and `cancellation` can end while it waits or loops."""
         flight = step_run.StepRun(step, self._links, self._next_step(), deadline)
         try:
-            with self._lock:
-                if self._closed:
-                    raise cancelled_by_close()
-                self._runs.add(flight)
+            with self._in_flight(flight, cancellation) as confirm:
+                return flight.execute(feeds, confirm)
+        finally:
+            flight.release()
+
+    def _run_waiting(
+        self,
+        compiled: program.Program,
+        feeds: program.Values,
+        deadline: float | None,
+        cancellation: cancellations.Cancellation | None,
+    ) -> list[step_run.Array]:
+        """Run a part with waiting nodes in the caller's thread. Return copies of its fetches."""
+        flight = alone.WaitingRun(compiled, deadline)
+        with self._in_flight(flight, cancellation) as confirm:
+            return flight.execute(feeds, confirm)
+
+    @contextlib.contextmanager
+    def _in_flight(
+        self,
+        flight: step_run.StepRun | alone.WaitingRun,
+        cancellation: cancellations.Cancellation | None,
+    ) -> Iterator[alone.Confirm]:
+        """Let `close` and `cancellation` cancel `flight`. Yield the `confirm` of its `execute`."""
+        with self._lock:
+            if self._closed:
+                raise cancelled_by_close()
+            self._runs.add(flight)
+        try:
             if cancellation is None:
-                return flight.execute(feeds, _nothing)
+                yield _nothing
+                return
 
             def confirm() -> errors.OpError | None:
                 return None if cancellation.confirm() else _cancelled_by_client()
@@ -88,21 +119,19 @@ class Steps:
                 flight.cancel(_cancelled_by_client(), is_wanted=False)
 
             with cancellation.watched(cancel):
-                return flight.execute(feeds, confirm)
+                yield confirm
         finally:
             with self._lock:
                 self._runs.discard(flight)
-            flight.release()
 
     def _run_alone(
         self,
         compiled: program.Program,
-        feeds: step_run.Feeds,
+        feeds: program.Values,
         deadline: float | None,
         cancellation: cancellations.Cancellation | None,
-    ) -> dict[node.Edge, step_run.Array]:
-        """Run a part in the caller's thread. Return copies of its fetches."""
-        part = compiled.part
+    ) -> list[step_run.Array]:
+        """Run a part without waiting nodes in the caller's thread. Return copies of its fetches."""
 
         def check() -> None:
             if self._closed:
@@ -111,15 +140,7 @@ class Steps:
             if cancellation is not None and cancellation.is_cancelled:
                 raise _cancelled_by_client()
 
-        context = compiled.take()
-        context.take_feeds([feeds[edge] for edge in part.feeds])
-        alone.run_segments(compiled, context, check)
-        fetched = {
-            edge: step_run.owned(value)
-            for edge, value in zip(part.fetches, compiled.fetch(context), strict=True)
-        }
-        compiled.give_back(context)
-        return fetched
+        return alone.run(compiled, feeds, check)
 
     def close(self) -> None:
         """End the steps in flight. Never blocks.
@@ -134,7 +155,7 @@ class Steps:
         for flight in self._take_runs():
             flight.cancel(cancelled_by_close(), is_wanted=False)
 
-    def _take_runs(self) -> Sequence[step_run.StepRun]:
+    def _take_runs(self) -> Sequence[step_run.StepRun | alone.WaitingRun]:
         """Refuse further steps, and return the steps in flight."""
         with self._lock:
             self._closed = True

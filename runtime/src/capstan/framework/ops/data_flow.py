@@ -4,8 +4,9 @@ Each op exists twice. The older op of TensorFlow 1 takes a reference to the queu
 (`V2`) takes a handle. TensorFlow does not have `SerializeQueue` and `DeserializeQueue`. Their
 matrix has a row for each element and a column for each component, which is a TensorProto.
 
-`_QueueDequeueReady` takes one element, and up to `n` if there are more. No client sends it: a step
-that takes several elements in place of one has it (`services.rows`).
+`_QueueDequeueRows` takes one element, and up to `n` if there are more and the queue `sink` has room
+for them. If its step fails, the elements go back. No client sends it: a step that takes several
+elements in place of one has it (`services.rows`).
 """
 
 from capstan.framework import facts
@@ -76,7 +77,6 @@ for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resourc
         ("QueueDequeue", (), _unknown),
         ("QueueDequeueMany", ("n: int32",), _batched),
         ("QueueDequeueUpTo", ("n: int32",), _unknown),
-        ("_QueueDequeueReady", ("n: int32",), _unknown),
     ):
         define(
             OpDef(
@@ -91,6 +91,19 @@ for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resourc
                 host=("n",) if _more else (),
             )
         )
+    define(
+        OpDef(
+            f"_QueueDequeueRows{_version}",
+            (_handle, f"sink: {_type}", "n: int32"),
+            ("components: component_types",),
+            attrs={"component_types": list, "timeout_ms": -1},
+            shape=_unknown,
+            not_differentiable=True,
+            minima={"component_types": 1},
+            effect=facts.changes("handle") | facts.reads("sink") | facts.BLOCKS,
+            host=("n",),
+        )
+    )
     define(
         OpDef(
             f"QueueClose{_version}",

@@ -92,6 +92,19 @@ for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resourc
                 host=("num_records",) if _more else (),
             )
         )
+    define(
+        OpDef(
+            f"_ReaderReadRows{_version}",
+            (_reader, _queue, f"sink: {_type}", "n: int32"),
+            ("keys: string", "values: string"),
+            shape=_vectors,
+            not_differentiable=True,
+            effect=facts.changes("reader_handle", "queue_handle")
+            | facts.reads("sink")
+            | facts.BLOCKS,
+            host=("n",),
+        )
+    )
     for _name, _output in (
         ("ReaderNumRecordsProduced", "records_produced: int64"),
         ("ReaderNumWorkUnitsCompleted", "units_completed: int64"),

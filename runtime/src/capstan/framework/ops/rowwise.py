@@ -6,8 +6,8 @@ has another one that takes or adds several elements, stacked along axis 0.
 
 from collections.abc import Mapping
 
-from capstan.core import dtypes, shapes
 from capstan.core import node as ir
+from capstan.core import shapes
 
 _VERSIONS = ("", "V2")
 _FILES = frozenset(
@@ -15,11 +15,10 @@ _FILES = frozenset(
     for kind in ("TextLineReader", "TFRecordReader", "FixedLengthRecordReader")
     for version in _VERSIONS
 )
-_READS = {f"ReaderRead{version}": f"ReaderReadUpTo{version}" for version in _VERSIONS}
+_READS = {f"ReaderRead{version}": f"_ReaderReadRows{version}" for version in _VERSIONS}
 _QUEUES = frozenset(f"FIFOQueue{version}" for version in _VERSIONS)
-_DEQUEUES = {f"QueueDequeue{version}": f"_QueueDequeueReady{version}" for version in _VERSIONS}
+_DEQUEUES = {f"QueueDequeue{version}": f"_QueueDequeueRows{version}" for version in _VERSIONS}
 _ENQUEUES = {f"QueueEnqueue{version}": f"QueueEnqueueMany{version}" for version in _VERSIONS}
-_SIZES = {f"QueueEnqueue{version}": f"QueueSize{version}" for version in _VERSIONS}
 
 Nodes = Mapping[str, ir.Node]
 
@@ -53,20 +52,21 @@ def draws_anew(node: ir.Node) -> bool:
     return not (node.attrs.get("seed") or node.attrs.get("seed2"))
 
 
-def take_several(op: str) -> tuple[str, dtypes.DType]:
-    """Return the op that takes several elements in place of `op`, and the type of their number.
+def take_several(op: str) -> str:
+    """Return the op that takes several elements in place of `op`.
 
-    The number is its last input. It waits until there is one element, and may then take fewer.
+    Its last inputs are the queue that gets the results, and the largest number of elements. It
+    waits until there is one element, and may then take fewer.
     """
-    return (_READS[op], dtypes.int64) if op in _READS else (_DEQUEUES[op], dtypes.int32)
+    return _READS.get(op) or _DEQUEUES[op]
 
 
-def room(node: ir.Node, nodes: Nodes) -> int:
+def room(node: ir.Node, source: ir.Node, nodes: Nodes) -> int:
     """Return the capacity of the queue to which `node` adds an element, or -1 without a limit.
 
-    Return 0 if `node` is not such a node.
+    Return 0 if it is not such a node, or its op is of another version than the op of `source`.
     """
-    if node.op not in _ENQUEUES:
+    if node.op not in _ENQUEUES or node.op.endswith("V2") != source.op.endswith("V2"):
         return 0
     return int(nodes[node.inputs[0].node].attrs.get("capacity", -1))
 
@@ -75,11 +75,6 @@ def adds_to(node: ir.Node, other: ir.Node) -> bool:
     """Return whether `node` adds to the queue of `other`, and the two are different nodes."""
     is_enqueue = node.op in _ENQUEUES or node.op in _ENQUEUES.values()
     return is_enqueue and node.inputs[:1] == other.inputs[:1] and node.name != other.name
-
-
-def size(op: str) -> str:
-    """Return the op that returns the number of elements in the queue of the enqueue `op`."""
-    return _SIZES[op]
 
 
 def enqueue_many(op: str) -> str:
