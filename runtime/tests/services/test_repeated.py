@@ -1,17 +1,20 @@
 """A repeated step that takes several elements at once adds the results of single steps."""
 
 import pathlib
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import background
 import numpy as np
 import pytest
 
 import capstan as tf
-from capstan.services import repeated
+from capstan.services import cores, repeated
 from capstan.transport import cancellation
 
 COUNT = 20
+PATIENCE_S = 60.0
 Components = Sequence[Any]
 
 
@@ -340,6 +343,51 @@ def test_a_step_that_keeps_failing_is_tried_less_and_less_often() -> None:
     assert tried == [0, 3, 8, 17, 34, 67, 100, 133, 166, 199]
     request.is_mended = True
     assert [step.run(steps, None, None) for _ in range(34)] == [False] * 32 + [True] * 2
+
+
+class Waiting:
+    """A request whose runs wait, and that counts them."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.may_end = threading.Event()
+
+    def run(self, *_: Any) -> list[Any]:
+        self.runs += 1
+        assert self.may_end.wait(PATIENCE_S)
+        return []
+
+
+def test_a_core_runs_the_step_for_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeated, "_PATIENCE_SECONDS", 0.001)
+    monkeypatch.setattr(cores, "usable", lambda: 2)
+    request: Any = Waiting()
+    steps: Any = None
+    step = repeated.Repeated(request, most=2)
+    threads = [background.Background(lambda: step.run(steps, None, None)) for _ in range(2)]
+    background.until(lambda: request.runs == 2)
+    assert not step.run(steps, None, None)
+    request.may_end.set()
+    assert [thread.join() for thread in threads] == [True, True]
+    assert step.run(steps, None, None)
+
+
+def test_a_step_waits_for_room_with_a_quarter_of_the_elements_that_the_queue_holds() -> None:
+    source = tf.FIFOQueue(100, [tf.int32], [[]])
+    queue = tf.FIFOQueue(40, [tf.int32], [[]])
+    target, sizes = queue.enqueue(source.dequeue()), [source.size(), queue.size()]
+    end = cancellation.Cancellation()
+    with tf.Session() as session:
+        session.run(source.enqueue_many([tf.range(100)]))
+        left = []
+        for _ in range(2):
+            session.run_until(end, target)
+            left.append(session.run(sizes))
+        waiting = background.Background(lambda: session.run_until(end, target))
+        background.until(lambda: session.run(sizes) == [50, 40])
+        assert session.run(queue.dequeue_many(50)).tolist() == list(range(50))
+        waiting.join()
+    assert left == [[80, 20], [60, 40]]
 
 
 def test_each_of_several_elements_gets_random_numbers_of_its_own() -> None:

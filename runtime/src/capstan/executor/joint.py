@@ -66,7 +66,7 @@ class Joint:
     def _copied_bytes(self, inputs: registry.Columns) -> int:
         """Return the size of the tensors that are not stacked yet, without variables and tables."""
         columns = [inputs[number] for number in self._copied]
-        loose = [column for column in columns if not isinstance(column, stacking.Column)]
+        loose = [column for column in columns if type(column) is not stacking.Column]
         return sum([sum(map(_NBYTES, column)) for column in loose])
 
     def _one_by_one(self, inputs: registry.Columns) -> registry.Columns:

@@ -9,12 +9,15 @@ therefore has the loop, and NumPy's calls that compute the same.
 import math
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from capstan.core.arrays import Array
+
+if TYPE_CHECKING:
+    from capstan.hardware import llvm_calls
 
 # The times are those of a processor of 2024.
 _COMPILE_SECONDS: Final = 0.04
@@ -25,6 +28,12 @@ _CALL_SECONDS: Final = 4e-5
 
 _ELEMENT_SECONDS: Final = 2e-8
 """The additional time for each element."""
+
+
+_KNOWN: Final = frozenset(np.dtype(name).num for name in "bBhHiIlLqQfd")
+_INTEGER: Final = -1
+_LIST: Final = 1000
+"""What stands for an integer, and what is added to the type of a list of arrays, in a key."""
 
 
 Run = Callable[..., int]
@@ -39,6 +48,8 @@ class Loop:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
+        self._compiled: dict[tuple[int, ...], llvm_calls.Compiled] = {}
+        """The compiled functions, by the numbers of their arguments' types."""
         self._seconds = 0.0
         self._lock = threading.Lock()
 
@@ -55,16 +66,28 @@ class Loop:
         return None
 
     def _call(self, *arguments: Any) -> int:
+        passed: list[Any] = []
+        key: list[int] = []
+        for argument in arguments:
+            if isinstance(argument, int):
+                key.append(_INTEGER)
+                passed.append(argument)
+            elif isinstance(argument, np.ndarray):
+                key.append(_number(argument))
+                passed.append(argument)
+            else:
+                key.append(_LIST + _number(argument[0]))
+                passed.append(np.fromiter(map(id, argument), np.int64, len(argument)))
+        compiled = self._compiled.get(tuple(key)) or self._compile(tuple(key), arguments)
+        return compiled.call(*passed)
+
+    def _compile(self, key: tuple[int, ...], arguments: Sequence[Any]) -> "llvm_calls.Compiled":
         from capstan.hardware import llvm_calls  # Most programs need no LLVM.
 
-        kinds, passed = [], []
-        for argument in arguments:
-            kind, value = _passed(argument)
-            kinds.append(kind)
-            passed.append(value)
         with self._lock:  # Threads that run the node meanwhile wait for the compilation.
-            compiled = llvm_calls.compiled(self._function, tuple(kinds))
-        return compiled.call(*passed)
+            kinds = tuple(map(_kind, arguments))
+            self._compiled[key] = llvm_calls.compiled(self._function, kinds)
+            return self._compiled[key]
 
 
 def _is_compilable(function: Callable[..., Any]) -> bool:
@@ -78,18 +101,16 @@ def _is_compilable(function: Callable[..., Any]) -> bool:
     return sys.byteorder == "little"
 
 
-def _passed(argument: Any) -> tuple[Any, Any]:
-    """Return the kind of an argument (`llvm_python.Kind`), and what the function takes for it."""
+def _kind(argument: Any) -> Any:
+    """Return the kind of an argument (`llvm_python.Kind`)."""
     if isinstance(argument, int):
-        return int, argument
-    if isinstance(argument, np.ndarray):
-        return _dtype(argument), argument
-    return (_dtype(argument[0]),), np.fromiter(map(id, argument), np.int64, len(argument))
+        return int
+    return argument.dtype if isinstance(argument, np.ndarray) else (argument[0].dtype,)
 
 
-def _dtype(array: Array) -> "np.dtype[Any]":
-    dtype: np.dtype[Any] = array.dtype
-    is_known = dtype.kind in "iu" or (dtype.kind == "f" and dtype.itemsize in (4, 8))
-    if not is_known or not array.flags.c_contiguous:
-        raise ValueError(f"the loop takes no array of {dtype} with strides {array.strides}")
-    return dtype
+def _number(array: Array) -> int:
+    """Return the number of the type of an array that a loop can take."""
+    number: int = array.dtype.num
+    if number not in _KNOWN or not array.flags.c_contiguous or not array.dtype.isnative:
+        raise ValueError(f"the loop takes no array of {array.dtype} with strides {array.strides}")
+    return number

@@ -90,7 +90,7 @@ def _zeros_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
         return None
 
     def zeros(arrays: Sequence[Array]) -> Columns:
-        if isinstance(arrays, stacking.Column):
+        if type(arrays) is stacking.Column:
             shape = arrays.stacked.shape
             return (stacking.Column(arrays.blocks, np.zeros(shape, dtype.as_numpy_dtype)),)
         rests = {x.shape[1:] if x.ndim else None for x in arrays}

@@ -62,7 +62,7 @@ def _select_of_several(nodes: Sequence[NodeContext]) -> Joined:
         if not blocks.match(stacking.Blocks.of(conditions)):
             return None
         chosen = stacking.stacked(conditions).nonzero()[0]
-        if isinstance(ys, stacking.Column) and not len(chosen):
+        if type(ys) is stacking.Column and not len(chosen):
             return (ys,) if ys.stacked.ndim > 1 else None
         selected = np.concatenate(ys)
         if selected.ndim < 2:

@@ -1,5 +1,6 @@
 """Kernels of queues. A reference or a handle of a queue is the `resources.queue.Queue` itself."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -225,7 +226,7 @@ def _dequeue_rows(node: NodeContext) -> Function:
 
     def dequeue_rows(handle: Any, sink: Any, most: Array, *, done: Any, cancellation: Any) -> None:
         target, filled = resources.behind(handle), resources.behind(sink)
-        target.dequeue_rows(lambda: min(int(most), filled.room()), done, cancellation)
+        target.dequeue_rows(functools.partial(filled.wanted, int(most)), done, cancellation)
         target.watch(clock)
 
     return dequeue_rows

@@ -113,7 +113,7 @@ def _read_up_to(handle: Any, units: Any, count: Array, *, done: Any, cancellatio
 def _read_rows(
     handle: Any, units: Any, sink: Any, most: Array, *, done: Any, cancellation: Any
 ) -> None:
-    count = max(1, min(int(most), resources.behind(sink).room()))
+    count = resources.behind(sink).wanted(int(most))
     request = reader.Read(_source(units), count, done, cancellation)
     resources.behind(handle).take_rows(request)
 

@@ -36,7 +36,7 @@ def _shapes_of_several(nodes: Sequence[NodeContext]) -> Joined:
     dtype = nodes[0].output_dtypes[0].as_numpy_dtype
 
     def shapes_of(arrays: Sequence[Array]) -> Columns:
-        if isinstance(arrays, stacking.Column):
+        if type(arrays) is stacking.Column:
             rest = arrays.stacked.shape[1:]
             shapes = np.empty((len(arrays), 1 + len(rest)), dtype)
             shapes[:, 0], shapes[:, 1:] = arrays.blocks.sizes, rest

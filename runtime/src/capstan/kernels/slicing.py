@@ -55,14 +55,18 @@ def _slice_index(shape: tuple[int, ...], begin: Array, size: Array) -> tuple[Any
             f"{len(starts)} and {len(lengths)}"
         )
     index: list[Any] = []
-    for axis, (start, length, extent) in enumerate(zip(starts, lengths, shape, strict=True)):
+    for start, length, extent in zip(starts, lengths, shape, strict=True):
         stop = extent if length == -1 else start + length
-        if not 0 <= start <= extent:
-            raise invalid(f"Expected begin[{axis}] in [0, {extent}], but got {start}")
-        if not start <= stop <= extent:
-            raise invalid(f"Expected size[{axis}] in [0, {extent - start}], but got {length}")
+        if not 0 <= start <= stop <= extent:
+            raise _wrong_slice(len(index), start, length, extent)
         index.append(slice(start, stop))
     return (*index, ...)
+
+
+def _wrong_slice(axis: int, start: int, length: int, extent: int) -> errors.InvalidArgumentError:
+    if not 0 <= start <= extent:
+        return invalid(f"Expected begin[{axis}] in [0, {extent}], but got {start}")
+    return invalid(f"Expected size[{axis}] in [0, {extent - start}], but got {length}")
 
 
 def _strided_slice(node: NodeContext) -> Function:
@@ -83,7 +87,7 @@ def _slices_of_several(nodes: Sequence[NodeContext]) -> Joined:
     shared = _shared_index(nodes, readers)
 
     def slices_of(arrays: Sequence[Array], *bounds: Sequence[Array]) -> Columns:
-        if shared is not None and isinstance(arrays, stacking.Column):
+        if shared is not None and type(arrays) is stacking.Column:
             sliced = np.ascontiguousarray(arrays.stacked[shared])
             return (stacking.Column(arrays.blocks, sliced),)
         calls = zip(readers, arrays, *bounds, strict=True)

@@ -6,6 +6,7 @@ A sparse tensor is a vector of three elements: its indices, values and shape. An
 variant, or a string with the bytes of a TensorProto.
 """
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ from capstan.kernels.registry import (
 )
 from capstan.kernels.rejection import invalid
 from capstan.resources import tensor_variant
+
+_SHAPE = operator.attrgetter("shape")
 
 
 def check(indices: Array, values: Array | PackedStrings, shape: Array) -> None:
@@ -192,10 +195,10 @@ def _deserialize_several(nodes: Sequence[NodeContext]) -> Joined:
     keeps_packed = all(1 in node.packed for node in nodes)
 
     def deserialize(serialized: Sequence[Array]) -> Columns | None:
-        if any(each.shape != (3,) for each in serialized):
+        if set(map(_SHAPE, serialized)) != {(3,)}:
             return None
         parts = [part for each in serialized for part in each.tolist()]
-        if not all(isinstance(part, tensor_variant.TensorVariant) for part in parts):
+        if set(map(type, parts)) != {tensor_variant.TensorVariant}:
             return None
         held = [part.held for part in parts]
         indices, values, sizes = held[::3], held[1::3], held[2::3]

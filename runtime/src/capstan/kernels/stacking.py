@@ -10,7 +10,7 @@ order, the next call finds them stacked.
 import itertools
 import operator
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import Any, final, overload
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from capstan.core.arrays import Array
 from capstan.hardware import cpu_loops
 from capstan.kernels.memory import as_rows, row_type
 
-_NDIM, _DTYPE = operator.attrgetter("ndim"), operator.attrgetter("dtype")
+_NDIM, _DTYPE, _SHAPE = map(operator.attrgetter, ("ndim", "dtype", "shape"))
+_IS_PLAIN = operator.attrgetter("flags.c_contiguous")
 
 
 class Blocks:
@@ -42,7 +43,7 @@ class Blocks:
     @classmethod
     def of(cls, arrays: Sequence[Any]) -> "Blocks":
         """Return one block for each array, with the rows of the array."""
-        return arrays.blocks if isinstance(arrays, Column) else cls(list(map(len, arrays)))
+        return arrays.blocks if type(arrays) is Column else cls(list(map(len, arrays)))
 
     def match(self, other: "Blocks") -> bool:
         """Return whether these blocks, and as many other blocks, have the same sizes."""
@@ -76,10 +77,12 @@ class Blocks:
         return [stacked[start:end] for start, end in itertools.pairwise(edges)]
 
 
+@final
 class Column(Sequence[Array]):
     """The blocks of a stacked tensor, each the tensor of a node. They are views, cut when needed.
 
-    Nothing writes to the stacked tensor.
+    Nothing writes to the stacked tensor. `type(x) is Column` takes a tenth of the time that
+    `isinstance` takes for a class with abstract methods.
     """
 
     __slots__ = ("_parts", "blocks", "stacked")
@@ -114,7 +117,7 @@ def column(arrays: Sequence[Array]) -> Column:
     Raises:
         ValueError: the rows have different shapes.
     """
-    if isinstance(arrays, Column):
+    if type(arrays) is Column:
         return arrays
     return Column(Blocks.of(arrays), np.concatenate(arrays))
 
@@ -125,7 +128,7 @@ def stacked(arrays: Sequence[Array]) -> Array:
     Raises:
         ValueError: the rows have different shapes.
     """
-    return arrays.stacked if isinstance(arrays, Column) else np.concatenate(arrays)
+    return arrays.stacked if type(arrays) is Column else np.concatenate(arrays)
 
 
 def are_vectors(*columns: Sequence[Array]) -> bool:
@@ -134,14 +137,14 @@ def are_vectors(*columns: Sequence[Array]) -> bool:
 
 
 def _has_vectors(arrays: Sequence[Array]) -> bool:
-    if isinstance(arrays, Column):
+    if type(arrays) is Column:
         return arrays.stacked.ndim == 1 and bool(arrays.blocks.sizes.all())
     return set(map(_NDIM, arrays)) == {1} and all(map(len, arrays))
 
 
 def have_same_shapes(some: Sequence[Array], others: Sequence[Array]) -> bool:
     """Return whether each array has the shape of the other one in its place."""
-    if isinstance(some, Column) and isinstance(others, Column):
+    if type(some) is Column and type(others) is Column:
         have_same_rows = some.stacked.shape[1:] == others.stacked.shape[1:]
         return have_same_rows and some.blocks.match(others.blocks)
     return [array.shape for array in some] == [array.shape for array in others]
@@ -149,8 +152,10 @@ def have_same_shapes(some: Sequence[Array], others: Sequence[Array]) -> bool:
 
 def are_alike(tables: Sequence[Array]) -> bool:
     """Return whether all tables have one dtype, and rows of one shape."""
-    row = tables[0].shape[1:]
-    return len(set(map(_DTYPE, tables))) == 1 and all(table.shape[1:] == row for table in tables)
+    if len(set(map(_DTYPE, tables))) > 1:
+        return False
+    shapes = set(map(_SHAPE, tables))
+    return len(shapes) == 1 or len({shape[1:] for shape in shapes}) == 1
 
 
 def suit_loops(tables: Sequence[Array]) -> bool:
@@ -160,7 +165,7 @@ def suit_loops(tables: Sequence[Array]) -> bool:
     """
     dtype = tables[0].dtype
     is_known = dtype.kind in "iuf" and dtype.itemsize in (4, 8)
-    return is_known and all(table.flags.c_contiguous for table in tables)
+    return is_known and all(map(_IS_PLAIN, tables))
 
 
 def rows_of_each(tables: Sequence[Array], indices: Column) -> Column:
@@ -192,7 +197,7 @@ def put_rows_of_each(
         return
     pairs, blocks = zip(tables, indices, strict=True), indices.blocks
     is_plain = stacked.flags.c_contiguous and not stacked.dtype.hasobject
-    if stacked.size and is_plain and all(table.flags.c_contiguous for table in tables):
+    if stacked.size and is_plain and all(map(_IS_PLAIN, tables)):
         row = row_type(stacked)
         for (table, index), block in zip(pairs, blocks.cut(as_rows(stacked, row)), strict=True):
             as_rows(table, row).put(index, block)

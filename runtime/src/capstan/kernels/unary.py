@@ -133,7 +133,7 @@ def _casts_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
     cast = _cast(nodes[0])
 
     def casts(arrays: Sequence[Array]) -> Columns:
-        if isinstance(arrays, stacking.Column):
+        if type(arrays) is stacking.Column:
             return (stacking.Column(arrays.blocks, cast(arrays.stacked)),)
         return ([cast(x) for x in arrays],)
 

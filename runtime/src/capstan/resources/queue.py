@@ -10,7 +10,6 @@ it took, they go back to where they were. TensorFlow loses them.
 
 import functools
 import logging
-import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -111,7 +110,7 @@ class Queue(waiters.Waited, queue_elements.QueueElements):
 
     def dequeue_rows(
         self,
-        most: Callable[[], float],
+        most: Callable[[], int],
         done: waiters.Done,
         cancelled: cancellation.Cancellation,
     ) -> None:
@@ -158,9 +157,14 @@ class Queue(waiters.Waited, queue_elements.QueueElements):
             raise self._abandoned
         return len(self)
 
-    def room(self) -> float:
-        """Return the number of elements that the queue has room for."""
-        return math.inf if self.capacity is None else self.capacity - len(self)
+    def wanted(self, most: int) -> int:
+        """Return how many elements an enqueue should bring, up to `most`.
+
+        The queue has room for them, or they are half as many and may have to wait.
+        """
+        if self.capacity is None:
+            return most
+        return min(most, max(self.capacity - len(self), most // 2))
 
     # --- the warning about a queue that nothing fills
 

@@ -151,7 +151,7 @@ class DequeueRows(DequeueMany):
     def __init__(
         self,
         queue: queue_elements.QueueElements,
-        most: Callable[[], float],
+        most: Callable[[], int],
         done: waiters.Done,
         cancelled: cancellation.Cancellation,
     ) -> None:
@@ -163,5 +163,5 @@ class DequeueRows(DequeueMany):
         if progress is waiters.Progress.COMPLETE and self.error is None:
             more = min(self._queue.ready(), self._most() - 1)
             if more > 0:
-                self._entries += self._queue.take(int(more))
+                self._entries += self._queue.take(more)
         return progress

@@ -106,7 +106,7 @@ class Variable:
     def writable(self) -> Array:
         """Return an array with the present value, to change in place. The caller holds `lock`."""
         array = self.read()
-        if id(array) not in self._pins:
+        if not self._pins or id(array) not in self._pins:
             return array
         self.array = self._vacant(array)
         self.device.copy(array, self.array)

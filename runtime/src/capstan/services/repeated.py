@@ -1,12 +1,13 @@
 """A step that a client repeats until it fails, as a queue runner does (`services.rows`)."""
 
 import functools
+import queue
 from collections.abc import Callable
 
 from capstan import errors
 from capstan.core import devices
 from capstan.framework.ops import rowwise
-from capstan.services import rows, session_graph, signature, step, step_run
+from capstan.services import cores, rows, session_graph, signature, step, step_run
 from capstan.transport import cancellation as cancellations
 
 _ENDS = (
@@ -17,6 +18,9 @@ _ENDS = (
 )
 """The errors that end a step, possibly after it has enqueued some of the results."""
 
+_PATIENCE_SECONDS = 1.0
+"""How long a thread waits for a core. It then runs an original step, which notices its end."""
+
 _LONGEST = 4
 """A step that keeps failing is tried again after at most 2**4 times the elements that it takes."""
 
@@ -26,12 +30,18 @@ class Repeated:
 
     If the step fails, the elements that it has taken go back to their source. The original steps
     then handle them one after the other, so that only the element that fails is lost.
+
+    Only as many threads as there are cores run the step at the same time. More threads would only
+    take fewer elements each.
     """
 
     def __init__(self, request: signature.Request, most: int) -> None:
         """`most` is the largest number of elements that the step takes."""
         self._request = request
         self._most = most
+        self._turns: queue.SimpleQueue[None] = queue.SimpleQueue()
+        for _ in range(cores.usable()):
+            self._turns.put(None)
         self._failures = 0
         self._single = 0  # how many elements the original steps handle first
 
@@ -51,6 +61,10 @@ class Repeated:
             self._single -= 1
             return False
         try:
+            self._turns.get(timeout=_PATIENCE_SECONDS)
+        except queue.Empty:
+            return False
+        try:
             self._request.run((), steps, deadline, cancellation)
         except _ENDS:
             raise
@@ -58,6 +72,8 @@ class Repeated:
             self._single = self._most << min(self._failures, _LONGEST)
             self._failures += 1
             return False
+        finally:
+            self._turns.put(None)
         self._failures = 0
         return True
 

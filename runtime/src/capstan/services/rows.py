@@ -30,7 +30,7 @@ _SHARE = 2
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A step for up to `most` elements, or as many as the queue of the results has room for.
+    """A step for up to `most` elements, or as many as the queue of the results wants.
 
     The nodes that act have the names of those in the original step, so that errors name these.
     """

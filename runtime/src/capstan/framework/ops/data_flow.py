@@ -4,8 +4,8 @@ Each op exists twice. The older op of TensorFlow 1 takes a reference to the queu
 (`V2`) takes a handle. TensorFlow does not have `SerializeQueue` and `DeserializeQueue`. Their
 matrix has a row for each element and a column for each component, which is a TensorProto.
 
-`_QueueDequeueRows` takes one element, and up to `n` if there are more and the queue `sink` has room
-for them. If its step fails, the elements go back. No client sends it: a step that takes several
+`_QueueDequeueRows` takes one element, and up to `n` if there are more and the queue `sink` wants
+them. If its step fails, the elements go back. No client sends it: a step that takes several
 elements in place of one has it (`services.rows`).
 """
 
