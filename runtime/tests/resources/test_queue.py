@@ -92,9 +92,9 @@ def dequeue_many(target: queue.Queue, count: int, *, small: bool = False) -> Cal
     return call
 
 
-def dequeue_ready(target: queue.Queue, most: int) -> Call:
+def dequeue_rows(target: queue.Queue, most: int) -> Call:
     call = Call()
-    target.dequeue_ready(most, call.done, call.step)
+    target.dequeue_rows(lambda: most, call.done, call.step)
     return call
 
 
@@ -210,8 +210,8 @@ class QueueMachine(RuleBasedStateMachine):
         self._begin(call)
 
     @rule(most=st.integers(1, 7))
-    def dequeue_ready(self, most: int) -> None:
-        call = dequeue_ready(self.target, most)
+    def dequeue_rows(self, most: int) -> None:
+        call = dequeue_rows(self.target, most)
         self.model.dequeues.append((call, 1, False, []))
         self.model.most[call] = most
         self._begin(call)
@@ -283,12 +283,12 @@ def test_a_cancelled_dequeue_gives_back_its_elements() -> None:
 
 def test_the_elements_that_are_there_go_back_together() -> None:
     target = fifo()
-    waiting = dequeue_ready(target, 3)
+    waiting = dequeue_rows(target, 3)
     enqueue(target, 1, 2, 3, 4)
     assert waiting.values == [1, 2, 3]
     assert waiting.give_back is not None
     waiting.give_back()
-    assert dequeue_ready(target, 9).values == [1, 2, 3, 4]
+    assert dequeue_rows(target, 9).values == [1, 2, 3, 4]
 
 
 def test_elements_of_steps_that_ended_keep_their_order() -> None:

@@ -80,7 +80,7 @@ class Ufunc:
         with self._lock:  # another thread may be in the loop, which must stay
             if self._loop is None:
                 numbers = tuple(array.size == 1 < size for array in inputs)
-                self._loop = _compiler().compile(self._program, numbers)
+                self._loop = compiler().compile(self._program, numbers)
                 self._call = self._loop.call
             return self._call
 
@@ -145,7 +145,7 @@ def _function(text: str, called: tuple[str, ...]) -> Callable[..., Any]:
 
 
 @functools.cache
-def _compiler() -> "llvm_ufuncs.Compiler":
+def compiler() -> "llvm_ufuncs.Compiler":
     from capstan.hardware import llvm_ufuncs
 
     return llvm_ufuncs.Compiler()

@@ -6,7 +6,6 @@ compiled when its calls have cost as much, as elementwise programs are (`cpu_ele
 therefore has the loop, and NumPy's calls that compute the same.
 """
 
-import math
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -43,6 +42,23 @@ It changes arrays in place, and returns an integer. Arrays must be in C order, a
 """
 
 
+class Spent:
+    """The time that a compilation would have saved so far. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._lock = threading.Lock()
+
+    def pays(self, size: int) -> bool:
+        """Note a call for `size` elements. Return whether the calls before have cost enough."""
+        if self._seconds >= _COMPILE_SECONDS:
+            return True
+        with self._lock:
+            # Other threads read it without the lock.
+            self._seconds += _CALL_SECONDS + size * _ELEMENT_SECONDS
+        return False
+
+
 class Loop:
     """A function of the part of Python that `llvm_python` compiles. Thread-safe."""
 
@@ -50,20 +66,17 @@ class Loop:
         self._function = function
         self._compiled: dict[tuple[int, ...], llvm_calls.Compiled] = {}
         """The compiled functions, by the numbers of their arguments' types."""
-        self._seconds = 0.0
+        self._spent = Spent()
+        self._is_compilable: bool | None = None
         self._lock = threading.Lock()
 
     def after(self, size: int) -> Run | None:
         """Note a call for `size` elements. Return the loop if all calls have cost enough."""
-        if self._seconds >= _COMPILE_SECONDS:
-            return self._call
-        with self._lock:
-            seconds = self._seconds + _CALL_SECONDS + size * _ELEMENT_SECONDS
-            if seconds >= _COMPILE_SECONDS and not _is_compilable(self._function):
-                seconds = -math.inf
-            # Other threads read it without the lock.
-            self._seconds = seconds
-        return None
+        if not self._spent.pays(size):
+            return None
+        if self._is_compilable is None:
+            self._is_compilable = _has_source(self._function)
+        return self._call if self._is_compilable else None
 
     def _call(self, *arguments: Any) -> int:
         passed: list[Any] = []
@@ -90,8 +103,8 @@ class Loop:
             return self._compiled[key]
 
 
-def _is_compilable(function: Callable[..., Any]) -> bool:
-    """Return whether the source of a function is there, and bytes have the order of words."""
+def _has_source(function: Callable[..., Any]) -> bool:
+    """Return whether the source of a function is there, and words begin with their low bytes."""
     import inspect  # Most programs do not need it.
 
     try:

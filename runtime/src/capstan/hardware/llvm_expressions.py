@@ -33,7 +33,12 @@ class ArrayValue:
 
 
 def array_value(build: ir.IRBuilder, dtype: Kind, place: Any) -> ArrayValue:
-    return ArrayValue(dtype, place, member(build, place, _HEAD, POINTER))
+    return ArrayValue(dtype, place, elements(build, place))
+
+
+def elements(build: ir.IRBuilder, place: Any) -> Any:
+    """Return the address of the elements of the array object at `place`."""
+    return member(build, place, _HEAD, POINTER)
 
 
 def member(build: ir.IRBuilder, place: Any, offset: int, kind: ir.Type) -> Any:

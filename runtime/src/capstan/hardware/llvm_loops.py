@@ -42,12 +42,12 @@ def write(program: elementwise.Program, numbers: Sequence[bool], size: int) -> s
     """
     module = ir.Module(NAME)
     lanes = size // program.dtype.itemsize
-    block = _Block(module, program, numbers, lanes).write()
+    block = Block(module, program, numbers, lanes).write()
     _Loop(module, program, numbers, lanes, block).write()
     return str(module)
 
 
-class _Block:
+class Block:
     """Writes the function that computes some blocks of neighbours.
 
     It takes the addresses of a table of the arrays, and the number of blocks.
@@ -149,7 +149,7 @@ class _Block:
 
 
 class _Loop:
-    """Writes the function of the ufunc, which passes blocks to the function of `_Block`."""
+    """Writes the function of the ufunc, which passes blocks to the function of `Block`."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class _Loop:
             self._compute(table, places, whole)
         most = build.select(are_numbers, lanes, _INDEX(1))
         first = build.mul(whole, lanes)
-        with _counting(build, first, count, most) as start:
+        with counting(build, first, count, most) as start:
             left = build.sub(count, start)
             size = build.select(build.icmp_signed("<", left, most), left, most)
             for index in range(self._inputs):
@@ -239,7 +239,7 @@ def _copy(module: ir.Module, size: int) -> ir.Function:
     function.linkage = "internal"
     target, target_step, source, source_step, count = function.args
     build = ir.IRBuilder(function.append_basic_block())
-    with _counting(build, _INDEX(0), count, _INDEX(1)) as index:
+    with counting(build, _INDEX(0), count, _INDEX(1)) as index:
         start = build.gep(source, [build.mul(source_step, index)], source_etype=_BYTE)
         end = build.gep(target, [build.mul(target_step, index)], source_etype=_BYTE)
         build.store(build.load(start, align=size, typ=ir.IntType(8 * size)), end, align=size)
@@ -248,7 +248,7 @@ def _copy(module: ir.Module, size: int) -> ir.Function:
 
 
 @contextmanager
-def _counting(build: ir.IRBuilder, first: Any, end: Any, step: Any) -> Iterator[Any]:
+def counting(build: ir.IRBuilder, first: Any, end: Any, step: Any) -> Iterator[Any]:
     """Write a loop whose counter begins at `first`, and stays below `end`."""
     before = build.block
     body, after = build.append_basic_block(), build.append_basic_block()

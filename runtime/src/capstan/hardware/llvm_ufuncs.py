@@ -37,7 +37,8 @@ class Compiler:
         self._processor = llvm.get_host_cpu_name()
         self._features = features.flatten()
         wide = [size for name, size in (("avx512f", 64), ("avx", 32)) if features.get(name)]
-        self._vector = _REGISTERS * (wide or [16])[0]
+        self.vector = _REGISTERS * (wide or [16])[0]
+        """The bytes of a vector."""
         self._loops: weakref.WeakValueDictionary[str, Loop] = weakref.WeakValueDictionary()
 
     def compile(self, program: elementwise.Program, numbers: tuple[bool, ...]) -> "Loop":
@@ -53,7 +54,11 @@ class Compiler:
         return loop
 
     def _compile(self, program: elementwise.Program, numbers: Sequence[bool]) -> "Loop":
-        module = llvm.parse_assembly(llvm_loops.write(program, numbers, self._vector))
+        return Loop(self.engine(llvm_loops.write(program, numbers, self.vector)), program)
+
+    def engine(self, text: str) -> llvm.ExecutionEngine:
+        """Return the engine that owns the functions of a module, which are compiled."""
+        module = llvm.parse_assembly(text)
         # The engine owns its machine, and frees it.
         machine = self._target.create_target_machine(self._processor, self._features, opt=2)
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
@@ -65,7 +70,7 @@ class Compiler:
         builder.close()
         engine = llvm.create_mcjit_compiler(module, machine)
         engine.finalize_object()
-        return Loop(engine, program)
+        return engine
 
 
 class Loop:

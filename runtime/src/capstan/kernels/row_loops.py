@@ -97,20 +97,6 @@ def find_distinct(
     return total
 
 
-def put_rows(tables: Any, indices: Any, sizes: Any, given: Any, width: int) -> int:
-    """Copy rows to each table at the indices of its block, which are in range."""
-    start = 0
-    for block in range(len(sizes)):
-        table = tables[block]
-        for at in range(start, start + sizes[block]):
-            source = at * width
-            target = indices[at] * width
-            for column in range(width):
-                table[target + column] = given[source + column]
-        start += sizes[block]
-    return 0
-
-
 def find_empty(owners: Any, columns: int, sizes: Any, counts: Any, is_empty: Any) -> int:
     """Find the rows without values of sparse tensors, of which block `k` has `counts[k]` rows.
 

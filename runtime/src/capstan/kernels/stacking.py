@@ -15,7 +15,6 @@ from typing import Any, final, overload
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.hardware import cpu_loops
 from capstan.kernels.memory import as_rows, row_type
 
 _NDIM, _DTYPE, _SHAPE = map(operator.attrgetter, ("ndim", "dtype", "shape"))
@@ -184,17 +183,12 @@ def put_rows_of_each(
     tables: Sequence[Array],
     indices: Column,
     stacked: Array,
-    run: cpu_loops.Run | None = None,
 ) -> None:
     """Replace the rows of each table at its indices by those of its block in the stacked tensor.
 
     The tables have the dtype of the stacked tensor, and rows of its shape. Its blocks are those of
-    the indices. The caller has checked the indices, of which none occurs twice in one table. `run`
-    is `row_loops.put_rows`, if the tables and the stacked tensor suit it.
+    the indices. The caller has checked the indices, of which none occurs twice in one table.
     """
-    if run is not None:
-        run(tables, indices.stacked, indices.blocks.sizes, stacked, stacked[:1].size)
-        return
     pairs, blocks = zip(tables, indices, strict=True), indices.blocks
     is_plain = stacked.flags.c_contiguous and not stacked.dtype.hasobject
     if stacked.size and is_plain and all(map(_IS_PLAIN, tables)):

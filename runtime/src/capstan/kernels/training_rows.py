@@ -12,8 +12,8 @@ import numpy as np
 from capstan.core import elementwise, recording
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.hardware import cpu_loops
-from capstan.kernels import row_loops, rows, stacking, training_cells
+from capstan.hardware import cpu_tables
+from capstan.kernels import rows, stacking, training_cells
 from capstan.kernels import training_formulas as formulas
 from capstan.kernels.memory import is_on_host, put_rows
 from capstan.kernels.registry import Columns, Function, Join, Joined, NodeContext
@@ -94,13 +94,9 @@ def joined(formula: formulas.Formula, targets: str, gradient: int, scratch: int)
     count = len(targets.split())
 
     def make(nodes: Sequence[NodeContext]) -> Joined:
-        allocate, attrs, widen = (
-            nodes[0].hardware.allocate,
-            nodes[0].attrs,
-            training_cells.precision(nodes[0]),
-        )
-        loop = cpu_loops.Loop(row_loops.put_rows)
-        compiled = _compiled(nodes[0], formula, count, gradient, scratch)
+        program = _recorded(nodes[0], formula, count, gradient, scratch)
+        in_place = None if program is None else cpu_tables.Rows(program, count)
+        change_copies = _by_copies(nodes[0], formula, program, scratch)
 
         def apply(*given: Sequence[Any]) -> Columns | None:
             groups, numbers = [*zip(*given[:count], strict=True)], [*given[count:]]
@@ -116,19 +112,9 @@ def joined(formula: formulas.Formula, targets: str, gradient: int, scratch: int)
                     return None
                 if not _fit(columns, grad.stacked, named):
                     return None
-                found = [stacking.rows_of_each(each, named).stacked for each in columns]
-                *parts, slope = widen((*found, grad.stacked))
                 first = [each[0] for each in numbers]
-                if compiled is not None and slope.dtype == parts[0].dtype:
-                    compiled(*parts, slope, *first, *parts)
-                else:
-                    update = formula(attrs, *widen(first))
-                    spaces = (allocate(slope.shape, slope.dtype) for _ in range(scratch))
-                    update(*parts, slope, *spaces)
-                put = loop.after(slope.size)
-                put = put if all(map(stacking.suit_loops, columns)) else None
-                for column, part in zip(columns, parts, strict=True):
-                    stacking.put_rows_of_each(column, named, part, put)
+                if in_place is None or not _change(in_place, columns, named, grad.stacked, first):
+                    change_copies(columns, named, grad.stacked, first)
             return given[:1]
 
         return apply
@@ -136,10 +122,44 @@ def joined(formula: formulas.Formula, targets: str, gradient: int, scratch: int)
     return Join(make)
 
 
-def _compiled(
+def _by_copies(
+    node: NodeContext,
+    formula: formulas.Formula,
+    program: elementwise.Program | None,
+    scratch: int,
+) -> Callable[..., None]:
+    """Return the function that computes with copies of the rows of all tables.
+
+    It takes the tables of each column, the rows that are named, the gradient and the
+    hyperparameters. The tables of each column are alike. `program` is that of the formula.
+    """
+    allocate, attrs, widen = node.hardware.allocate, node.attrs, training_cells.precision(node)
+    compiled = None if program is None else node.hardware.ufunc(program, node.resources.spent)
+
+    def change(
+        columns: Sequence[Sequence[Array]],
+        named: stacking.Column,
+        grad: Array,
+        numbers: Sequence[Array],
+    ) -> None:
+        found = [stacking.rows_of_each(each, named).stacked for each in columns]
+        *parts, slope = widen((*found, grad))
+        if compiled is not None and slope.dtype == parts[0].dtype:
+            compiled(*parts, slope, *numbers, *parts)
+        else:
+            update = formula(attrs, *widen(numbers))
+            spaces = (allocate(slope.shape, slope.dtype) for _ in range(scratch))
+            update(*parts, slope, *spaces)
+        for column, part in zip(columns, parts, strict=True):
+            stacking.put_rows_of_each(column, named, part)
+
+    return change
+
+
+def _recorded(
     node: NodeContext, formula: formulas.Formula, count: int, gradient: int, scratch: int
-) -> Callable[..., Any] | None:
-    """Return the function that runs an update of rows as a program (`Device.ufunc`), or None.
+) -> elementwise.Program | None:
+    """Return an update of rows as a program, or None.
 
     Its inputs are rows of the variables and of the gradient, and the hyperparameters. The results
     are new rows of the variables.
@@ -160,10 +180,33 @@ def _compiled(
         try:
             update = formula(node.attrs, *numbers)
             update(*changed, slope, *(recorder.scratch() for _ in range(scratch)))
-            return node.hardware.ufunc(recorder.program(changed), node.resources.spent)
+            return recorder.program(changed)
         except recording.Unrecordable:
             continue
     return None
+
+
+def _change(
+    in_place: cpu_tables.Rows,
+    columns: Sequence[Sequence[Array]],
+    named: stacking.Column,
+    grad: Array,
+    numbers: Sequence[Array],
+) -> bool:
+    """Change the rows of all tables in one pass. Return False if NumPy has to change them.
+
+    The tables of each column are alike.
+    """
+    indices = named.stacked
+    change = in_place.after(grad.size)
+    if change is None or not grad.flags.c_contiguous or not indices.flags.c_contiguous:
+        return False
+    if {grad.dtype, *(column[0].dtype for column in columns)} != {in_place.dtype}:
+        return False
+    if not all(map(stacking.suit_loops, columns)):
+        return False
+    change(columns, indices, named.blocks.sizes, grad, numbers)
+    return True
 
 
 def _are_same(numbers: Sequence[Array]) -> bool:

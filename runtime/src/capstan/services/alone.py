@@ -133,6 +133,7 @@ class WaitingRun:
         while self._pending:
             if self._copies:
                 self._copies.pop()()  # The last copy takes longest.
+                self._check()
             else:
                 self._sleep()
             self._take_answers()
