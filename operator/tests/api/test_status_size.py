@@ -21,6 +21,7 @@ def row(index: int, state: TaskState = TaskState.RUNNING, *, message: str = "") 
         uid=Uid("5f0a1c1e-8f2b-4a6e-9f53-5a1e1d6f2c11"),
         state=state,
         failures_in_a_row=2,
+        infrastructure_restarts=10,
         retry_at=NOW if state is TaskState.BACK_OFF else None,
         started_at=NOW,
         finished_at=NOW,
@@ -88,6 +89,7 @@ def test_a_status_of_any_size_keeps_the_fields_that_decisions_need(count: int, l
     trimmed = again(status)
     assert size(trimmed) <= status_json.MAX_BYTES
     kept = ("name", "attempt", "uid", "state", "failures_in_a_row", "retry_at", "finished_at")
+    kept += ("infrastructure_restarts",)
     kept += ("started_at", "exit_code", "reason")
     for before, after in zip(status.tasks, trimmed.tasks, strict=True):
         assert [getattr(after, field) for field in kept] == [

@@ -114,11 +114,43 @@ def test_each_limit_fails_the_job_when_it_is_used_up(end: str) -> None:
     world = World(make_job(run=QUICK | {field: 1}), pods=True).settle()
     world.fail("worker-1", **end_fields).settle().wait_for_retry()
     assert world.status.phase is Phase.RUNNING
-    world.fail("worker-0", **end_fields).settle()
+    world.fail("worker-1", **end_fields).settle()
     assert world.status.phase is Phase.FAILED
     (failed,) = (condition for condition in world.status.conditions if condition.type == "Failed")
     assert failed.reason == "BackoffLimitExceeded"
-    assert failed.message.endswith(f"(spec.runPolicy.{field} is 1)")
+    of = " for each task" if charged == "infrastructure" else ""
+    assert failed.message.endswith(f"(spec.runPolicy.{field} is 1{of})")
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one pass", "one after the other"])
+def test_a_job_goes_on_after_a_zone_with_more_tasks_than_the_limit_is_lost(together: bool) -> None:
+    limits = {"infrastructureBackoffLimit": 1, "backoffLimit": 0}
+    world = World(make_job(workers=4, run=QUICK | limits), pods=True).settle()
+    for name in ("ps-0", "worker-0", "worker-1", "worker-2"):
+        world.lose_node(name)
+        if not together:
+            world.settle()
+    world.settle()
+    while world.status.phase is not Phase.RUNNING:
+        assert world.status.phase is not Phase.FAILED
+        world.wait_for_retry()
+    assert world.status.restarts.infrastructure == 4
+    assert world.row("worker-1").infrastructure_restarts == 1
+    world.lose_node("worker-3").settle()
+    assert world.status.phase is not Phase.FAILED
+    world.wait_for_retry().lose_node("worker-1").settle()
+    assert world.status.phase is Phase.FAILED
+
+
+def test_a_restart_of_the_whole_job_is_charged_to_the_task_that_failed_first() -> None:
+    limits = {"infrastructureBackoffLimit": 1}
+    world = World(
+        make_job(run=QUICK | limits, each={"worker": {"onFailure": "RestartJob"}}), pods=True
+    ).settle()
+    world.lose_node("worker-0").wait(1).lose_node("worker-1").settle().wait_for_retry()
+    rows = {str(row.name): row.infrastructure_restarts for row in world.status.tasks}
+    assert rows == {"ps-0": 0, "worker-0": 1, "worker-1": 0}
+    assert world.status.restarts.infrastructure == 1
 
 
 def test_a_failed_pod_is_described_in_one_line() -> None:

@@ -159,7 +159,7 @@ def test_a_task_that_vanishes_counts_as_one_infrastructure_failure(disturb: str)
     getattr(world, disturb)("worker-1").settle()
     restarts = world.status.restarts
     assert (restarts.application, restarts.infrastructure) == (0, 1)
-    assert world.news[-1].message.endswith("(infrastructure restart 1 of 100)")
+    assert world.news[-1].message.endswith("(infrastructure restart 1 of 100 of this task)")
     world.wait_for_retry()
     assert world.row("worker-1").attempt == 2
     assert world.status.restarts == restarts

@@ -9,7 +9,7 @@ from hypothesis import given
 from reconcile.world import World, make_job
 
 from capstan_operator.api import status_json
-from capstan_operator.api.status import Phase, Progress, Restarts, Status, TaskState
+from capstan_operator.api.status import Phase, Progress, Status, TaskState
 from capstan_operator.reconcile import suspend
 from capstan_operator.reconcile.observe import Observed, TaskPhase
 
@@ -40,7 +40,7 @@ def interrupt(world: World) -> Status:
 
 
 def resume(world: World) -> World:
-    world.memory = json.dumps(status_json.render(suspend.resumed(world.status, Restarts())))
+    world.memory = json.dumps(status_json.render(suspend.run_again(world.status)))
     return world.settle()
 
 
@@ -100,6 +100,16 @@ def test_a_resumed_job_has_full_restart_limits_and_a_new_deadline() -> None:
     assert world.status.restarts.application == 0
     assert world.status.start_time == world.now
     world.fail("worker-1").settle()
+    assert not world.status.phase.is_final
+
+
+def test_another_run_has_full_limits_for_the_infrastructure() -> None:
+    world = World(make_job(run={"infrastructureBackoffLimit": 1})).settle()
+    world.vanish("worker-1").settle().wait_for_retry()
+    interrupt(world)
+    resume(world)
+    assert world.status.restarts.infrastructure == 0
+    world.vanish("worker-1").settle()
     assert not world.status.phase.is_final
 
 

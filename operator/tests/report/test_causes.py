@@ -207,7 +207,7 @@ CAUSES: list[tuple[str, Job, str, str]] = [
             conditions=(condition("Failed", True, "BackoffLimitExceeded", "limit"),),
         ),
         "worker-1 attempt 7: exit code 1",
-        "raise spec.runPolicy.backoffLimit. Then delete the job (capstanctl delete digits",
+        "raise the limit that the message names. Then delete the job (capstanctl delete digits",
     ),
     (
         "another controller",

@@ -103,8 +103,9 @@ class RunPolicy(Model):
     """The maximum number of restarts of the whole job after failures of the program. The next
     failure fails the job. A restart after exit code 0 (`restartPolicy: Always`) does not count."""
     infrastructure_backoff_limit: Count = 100
-    """The maximum number of restarts of the whole job after infrastructure failures: evicted,
-    deleted or lost tasks. The next such failure fails the job."""
+    """The maximum number of restarts of each task after infrastructure failures: it was evicted,
+    deleted or lost. The next such failure of this task fails the job. A restart of the whole job
+    counts for the task that failed first."""
     restart_backoff: RestartBackoff = RestartBackoff()
     """The wait of a task before its next attempt."""
     active_deadline_seconds: PositiveSeconds | None = None

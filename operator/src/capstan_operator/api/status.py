@@ -38,7 +38,8 @@ Metric = Annotated[float, WithJsonSchema({"x-kubernetes-preserve-unknown-fields"
 Word = Annotated[str, Field(exclude_if=lambda text: not text)]
 """A text that is left out if it is empty, to keep a table of a thousand rows small."""
 
-Refusals = Annotated[int, Field(exclude_if=lambda count: not count)]
+Tally = Annotated[int, Field(exclude_if=lambda count: not count)]
+"""A count that is left out if it is 0, to keep the table small."""
 RunTime = Annotated[float, Field(exclude_if=lambda seconds: not seconds)]
 
 BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
@@ -111,12 +112,15 @@ class TaskStatus(Model):
     failures_in_a_row: int = 0
     """How often the task has failed since it last ran for `resetAfterSeconds`. Each failure makes
     the next wait longer."""
-    refusals_in_a_row: Refusals = 0
+    refusals_in_a_row: Tally = 0
     """How many starts in a row were refused, or ended at a scheduling gate, since the task last
     ran. Each makes the next wait longer."""
-    refused: Refusals = 0
+    refused: Tally = 0
     """How many attempts of the task are not restarts: their start was refused, their pod was
     deleted at a scheduling gate, or they ended when `replicas` became smaller."""
+    infrastructure_restarts: Tally = 0
+    """Restarts after failures of this task that are not the program's;
+    runPolicy.infrastructureBackoffLimit limits them."""
     retry_at: AwareDatetime | None = None
     """When the next attempt starts."""
     started_at: AwareDatetime | None = None
@@ -169,8 +173,8 @@ class Restarts(Model):
     application: int = 0
     """Restarts after failures of the program; runPolicy.backoffLimit limits them."""
     infrastructure: int = 0
-    """Restarts after failures that are not the program's; runPolicy.infrastructureBackoffLimit
-    limits them."""
+    """Restarts after failures that are not the program's, of all tasks together;
+    runPolicy.infrastructureBackoffLimit limits those of each task."""
 
 
 class Progress(Model):

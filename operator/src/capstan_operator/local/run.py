@@ -21,7 +21,7 @@ import pydantic
 from capstan_operator.api import status_json
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.api.status import Phase, Restarts, Status
+from capstan_operator.api.status import Phase, Status
 from capstan_operator.local import command, folder
 from capstan_operator.local.interrupts import Interrupts
 from capstan_operator.local.process import Command
@@ -141,7 +141,7 @@ class LocalRun:
         if before is None or before.phase.is_final:
             self._folder.clear()
         else:
-            self._status = suspend.resumed(before, Restarts())
+            self._status = suspend.run_again(before)
             listener.note(
                 "the last run did not finish: this run continues it"
                 f" (remove {os.path.relpath(self._folder.path)} to start from scratch)"

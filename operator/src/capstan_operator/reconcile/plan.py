@@ -206,7 +206,7 @@ def _is_suspended(status: Status) -> bool:
 
 def _resume(job: TrainingJob, status: Status, observed: Observed, now: datetime) -> Plan:
     """Plan the first pass of a job that is no longer suspended."""
-    begun = suspend.resumed(status, status.restarts)
+    begun = suspend.resumed(status)
     decided = plan(job, begun, observed, now)
     news = Announce(NewsType.NORMAL, "Resumed", f"spec.suspend is false: epoch {begun.epoch}")
     after = changed(status, decided.status or begun)

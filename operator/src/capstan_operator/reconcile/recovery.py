@@ -118,7 +118,7 @@ def _recover_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope
         so_far.enter(rows.end(row, TaskState.FAILED, failed, now))
         so_far.tell("TaskFailed", line)
         return None
-    charged = budget.charge(job.spec.run_policy, so_far.restarts, failed)
+    charged = budget.charge(job.spec.run_policy, so_far.restarts, row, failed)
     if isinstance(charged, Fatal):
         return charged
     if failed.reason == CREATE_FAILED and (waits := so_far.refused.get(failed.task.type)):
@@ -128,7 +128,7 @@ def _recover_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope
     so_far.enter(waiting)
     so_far.restarts = charged
     refused = failed.kind is FailureClass.CREATE_FAILED
-    line = f"{failed}; {_next(waiting, now)}{_cost(job, charged, failed)}"
+    line = f"{failed}; {_next(waiting, now)}{_cost(job, charged, waiting, failed)}"
     so_far.tell(failed.reason if refused else "Restarting", line)
     return None
 
@@ -144,10 +144,11 @@ def _restart_job(
 
     The attempts of the tasks `not_run` ended in this pass, too, and no part of them has run.
     """
-    charged = budget.charge(job.spec.run_policy, status.restarts, failed)
+    row = status.task(failed.task)
+    charged = budget.charge(job.spec.run_policy, status.restarts, row, failed)
     if isinstance(charged, Fatal):
         return GiveUp(failed, charged)
-    culprit = _backed_off(job, status.task(failed.task), failed, now)
+    culprit = _backed_off(job, row, failed, now)
     retry_at = culprit.retry_at or now
     table = tuple(
         culprit
@@ -158,7 +159,8 @@ def _restart_job(
     after = status.model_copy(
         update={"tasks": table, "restarts": charged, "epoch": epoch.after_job_restart(status.epoch)}
     )
-    line = f"{failed}; the whole job restarts, {_next(culprit, now)}{_cost(job, charged, failed)}"
+    cost = _cost(job, charged, culprit, failed)
+    line = f"{failed}; the whole job restarts, {_next(culprit, now)}{cost}"
     return GoOn(after, (Announce(NewsType.WARNING, "RestartingJob", line),))
 
 
@@ -176,8 +178,11 @@ def _next(row: TaskStatus, now: datetime) -> str:
     return f"attempt {row.attempt} in {wait:.1f} s{place}"
 
 
-def _cost(job: TrainingJob, restarts: Restarts, failed: Failure) -> str:
-    """Say which limit the restart is charged to, and how much of it is used."""
+def _cost(job: TrainingJob, restarts: Restarts, row: TaskStatus, failed: Failure) -> str:
+    """Say which limit the restart is charged to, and how much of it is used.
+
+    `restarts` and `row` include the restart.
+    """
     policy = job.spec.run_policy
     match failed.kind:
         case FailureClass.CREATE_FAILED:
@@ -185,8 +190,8 @@ def _cost(job: TrainingJob, restarts: Restarts, failed: Failure) -> str:
         case FailureClass.WITHDRAWN:
             return " (not counted: it has not run)"
         case FailureClass.INFRASTRUCTURE:
-            used, limit = restarts.infrastructure, policy.infrastructure_backoff_limit
-            return f" (infrastructure restart {used} of {limit})"
+            used, limit = row.infrastructure_restarts, policy.infrastructure_backoff_limit
+            return f" (infrastructure restart {used} of {limit} of this task)"
         case FailureClass.COMPLETED:
             return " (not counted: exit code 0 is not a failure)"
         case FailureClass.RETRYABLE | FailureClass.PERMANENT:

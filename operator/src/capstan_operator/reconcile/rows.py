@@ -168,6 +168,8 @@ def back_off(
             "refusals_in_a_row": in_a_row.refusals,
             "retry_at": retry_at,
             "refused": row.refused + (failed.kind in HAS_NOT_RUN),
+            "infrastructure_restarts": row.infrastructure_restarts
+            + (failed.kind is FailureClass.INFRASTRUCTURE),
         }
     )
 

@@ -52,21 +52,28 @@ def suspended(
     return aggregate.suspended(after, INTERRUPTED, why, now)
 
 
-def resumed(status: Status, restarts: Restarts) -> Status:
-    """Return the status with which a job continues, from any status that is not final.
-
-    The last run of `capstanctl` may have been killed before it could write that it was suspended.
-    """
+def resumed(status: Status) -> Status:
+    """Return the status with which a job continues, from any status that is not final."""
     return Status(
         phase=Phase.PENDING,
         conditions=status.conditions,
         epoch=epoch.after_suspension(status.epoch, status.tasks),
-        restarts=restarts,
+        restarts=status.restarts,
         tasks=tuple(map(_continued, status.tasks)),
         removed=status.removed,
         cluster_version=status.cluster_version,
         progress=status.progress,
     )
+
+
+def run_again(status: Status) -> Status:
+    """Return the status with which another run of `capstanctl` continues a job.
+
+    The last run may have been killed before it could write that it was suspended.
+    """
+    unused = {"infrastructure_restarts": 0}
+    table = tuple(row.model_copy(update=unused) for row in status.tasks)
+    return resumed(status.model_copy(update={"restarts": Restarts(), "tasks": table}))
 
 
 def _continued(row: TaskStatus) -> TaskStatus:

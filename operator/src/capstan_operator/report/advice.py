@@ -72,7 +72,7 @@ _OTHER_REFUSAL = (
 )
 
 _FINAL = {
-    "BackoffLimitExceeded": "Remove the cause, or raise spec.runPolicy.backoffLimit",
+    "BackoffLimitExceeded": "Remove the cause, or raise the limit that the message names",
     "DeadlineExceeded": "Raise the deadline that the message names",
     "FailJob": "Remove the cause of the failure, or choose another onFailure",
     "NeededTaskFailed": "Remove the cause of the failure",
