@@ -15,6 +15,7 @@ from typing import Any
 
 from capstan_operator.app import service
 from capstan_operator.app.controller import Controller
+from capstan_operator.app.endings import Endings
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.pace import APART
 from capstan_operator.app.queue import WorkQueue
@@ -165,7 +166,7 @@ class ServedJob:
         self.show(jobs, pods)
         clock = asyncio.get_running_loop().time
         nodes, queue = Nodes(rest, clock, NODE_LOST_SECONDS), WorkQueue(clock)
-        recorder = Recorder(rest, self.now, "one of many")
+        recorder = Recorder(rest, Endings(self.cache), self.now, "one of many")
         reports = Reports(_no_answer, queue.add, clock, self.now, 5.0)
         controller = Controller(
             rest, self.cache, nodes, Metrics(queue, self.now, 0), recorder, reports, self.now

@@ -13,6 +13,7 @@ from kube import server as servers
 from kube.server import Asked, Server, refusal
 
 from capstan_operator.app.controller import Controller
+from capstan_operator.app.endings import Endings
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.recorder import Recorder
@@ -88,7 +89,7 @@ class Setting:
         self.metrics = Metrics(
             WorkQueue(asyncio.get_running_loop().time), lambda: self.now, most_jobs=1
         )
-        self.recorder = Recorder(self.rest, lambda: self.now, "me")
+        self.recorder = Recorder(self.rest, Endings(self.cache), lambda: self.now, "me")
         self.reports = Reports(
             self.ask,
             lambda _: self.woken.set(),

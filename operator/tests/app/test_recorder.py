@@ -14,8 +14,10 @@ from kube.server import Asked, Server, refusal
 
 from capstan_operator.api.names import Uid
 from capstan_operator.app import recorder as recorders
+from capstan_operator.app.endings import Endings
 from capstan_operator.app.event_budget import EventBudget
 from capstan_operator.app.recorder import Recorder
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.rest import Rest
 from capstan_operator.reconcile.actions import Announce, NewsType
 
@@ -34,7 +36,7 @@ def telling(
         async with servers.serving(answer) as server:
             config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
             async with await Rest.connect(config) as rest:
-                await scenario(Recorder(rest, lambda: NOW, "me"), server)
+                await scenario(Recorder(rest, Endings(Cache()), lambda: NOW, "me"), server)
 
     asyncio.run(run())
 

@@ -36,7 +36,7 @@ from capstan_operator.app.reports import Reports
 from capstan_operator.errors import Invalid, OperatorError
 from capstan_operator.kube import paths, pod_fields
 from capstan_operator.kube.cache import Cache
-from capstan_operator.kube.errors import Conflict, NotFound, OldDefinition
+from capstan_operator.kube.errors import Conflict, NamespaceEnds, NotFound, OldDefinition
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
@@ -83,6 +83,7 @@ class Controller:
         self._refused_statuses = RefusedStatuses(recorder, metrics)
         self._pace = Pace()
         self._reports = reports
+        self._endings = recorder.endings
         self._certificates = Certificates(rest, clock)
         self._observer = Observer(cache, nodes, self._refused_starts, reports, self._certificates)
         self._cluster_files = ClusterFiles(rest, clock)
@@ -98,7 +99,9 @@ class Controller:
         changes. Raises kube.errors.ApiError if a request failed.
         """
         manifest = self._cache.job(key)
-        if manifest is None or deletion.is_left_to_kubernetes(manifest):
+        if manifest is None:
+            self._endings.forget(key)
+        if manifest is None or self._is_left_to_kubernetes(manifest):
             # Kubernetes deletes the pods and the Service, because the job owns them.
             self._forget(key)
             return None
@@ -120,7 +123,17 @@ class Controller:
                 return 0.0
             self._tell(key, decided)
             return None
-        return await self._pass(Found(key, manifest, job, status))
+        try:
+            return await self._pass(Found(key, manifest, job, status))
+        except NamespaceEnds:
+            self._endings.note(key.namespace)
+            return None
+
+    def _is_left_to_kubernetes(self, manifest: dict[str, Any]) -> bool:
+        """Return whether the operator has nothing to do for a job that is deleted, or will be."""
+        if deletion.held_by(manifest):
+            return False
+        return deletion.is_left_to_kubernetes(manifest) or self._endings.has(manifest)
 
     async def _pass(self, found: Found) -> float | None:
         """Decide, write the status and act. Return the seconds until the next pass."""

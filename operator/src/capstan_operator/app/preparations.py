@@ -34,6 +34,7 @@ from capstan_operator.kube.errors import (
     ApiError,
     Conflict,
     Forbidden,
+    NamespaceEnds,
     NotFound,
     Refused,
 )
@@ -276,8 +277,8 @@ async def _found_or(
     """
     try:
         return await ensured
-    except (Conflict, NotFound):
-        # The object was there and is gone or changed by now. The next pass looks at it again.
+    except (Conflict, NotFound, NamespaceEnds):
+        # The object was there and is gone or changed by now, or is not needed any more.
         raise
     except ApiError as error:
         if not (started or isinstance(error, Forbidden | Refused)):

@@ -1,7 +1,8 @@
 """Post news as Events, beside the passes: no pass waits for it.
 
 Rule 1: an Event is posted at most once. Its name follows from the version of the status that it
-reports. An Event that cannot be posted is lost, but the status says the same.
+reports. An Event that cannot be posted is lost, but the status says the same. Nobody misses the
+Events of a namespace that is being deleted.
 Rule 2: the memory is bounded. If more happens than can be posted, the oldest news is lost. A job
 that flaps posts fewer Events than it has news (`event_budget`). The log has all news.
 """
@@ -13,9 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from capstan_operator.app.endings import Endings
 from capstan_operator.app.event_budget import EventBudget
 from capstan_operator.kube import events, paths
-from capstan_operator.kube.errors import AlreadyExists, ApiError
+from capstan_operator.kube.errors import AlreadyExists, ApiError, NamespaceEnds, NotFound
 from capstan_operator.kube.rest import Rest
 from capstan_operator.reconcile.actions import Announce
 
@@ -27,8 +29,12 @@ log = logging.getLogger(__name__)
 class Recorder:
     """Posts Events, for one event loop. Each Event names this process as `instance`."""
 
-    def __init__(self, rest: Rest, clock: Callable[[], datetime], instance: str) -> None:
+    def __init__(
+        self, rest: Rest, endings: Endings, clock: Callable[[], datetime], instance: str
+    ) -> None:
         self._rest = rest
+        self.endings = endings
+        """The jobs for which nothing can be posted any more."""
         self._clock = clock
         self._instance = instance
         self._waiting: deque[dict[str, Any]] = deque()
@@ -72,6 +78,8 @@ class Recorder:
                 await self._rest.create(paths.events(event["metadata"]["namespace"]), event)
             except AlreadyExists:
                 pass
+            except (NamespaceEnds, NotFound):
+                self.endings.note(event["metadata"]["namespace"])
             except ApiError as error:
                 _lost(event, str(error))
 

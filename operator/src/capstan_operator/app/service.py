@@ -8,6 +8,7 @@ from typing import Any
 
 from capstan_operator.app import task_client
 from capstan_operator.app.controller import Controller
+from capstan_operator.app.endings import Endings
 from capstan_operator.app.health import Health
 from capstan_operator.app.informer import Informer
 from capstan_operator.app.metrics import Metrics
@@ -53,7 +54,7 @@ class Operator:
         self._queue = queue
         self._metrics = metrics
         self._health = health
-        self._recorder = Recorder(rest, now, settings.identity)
+        self._recorder = Recorder(rest, Endings(cache), now, settings.identity)
         self._reports = Reports(
             task_client.progress, queue.add, clock, now, settings.progress_seconds
         )

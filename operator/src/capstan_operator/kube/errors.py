@@ -9,6 +9,7 @@ ApiError
 ├── Forbidden         401, 403, and denials of admission with another status: not allowed by
 │                     RBAC, an admission policy, a quota or a webhook, or a webhook could not be
 │                     reached; perhaps allowed later
+├── NamespaceEnds     403: the namespace is being deleted, so nothing can be created in it any more
 ├── TooManyRequests   429: try again after `retry_after`
 └── Unavailable       5xx, or no answer of an API server: try again later. The request may have been
     │                 carried out
@@ -80,6 +81,10 @@ class Forbidden(ApiError):
     pass
 
 
+class NamespaceEnds(ApiError):
+    pass
+
+
 class TooManyRequests(ApiError, Temporary):
     pass
 
@@ -107,6 +112,9 @@ _NOT_ACCEPTED = (
 
 _NO_RIGHT = re.compile(r" cannot \w+ (resource|path) ")
 """Words of the answer of RBAC. A denial of a quota or of an admission policy has other words."""
+
+_NAMESPACE_ENDS = "NamespaceTerminating"
+"""The cause that an API server names if it refuses an object because its namespace is deleted."""
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {
     400: Refused,
@@ -145,6 +153,8 @@ def of_answer(
         kind = OldDefinition
     if kind in (Refused, Unavailable) and _is_denial(message, details):
         kind = Forbidden
+    if kind is Forbidden and _has_cause(details, _NAMESPACE_ENDS):
+        kind = NamespaceEnds
     return kind(
         message,
         request=request,
@@ -182,6 +192,13 @@ def _is_denial(message: str, details: Mapping[str, Any]) -> bool:
     if not isinstance(causes, list) or not causes:
         return False
     return not any(isinstance(cause, Mapping) and "field" in cause for cause in causes)
+
+
+def _has_cause(details: Mapping[str, Any], reason: str) -> bool:
+    causes = details.get("causes")
+    if not isinstance(causes, list):
+        return False
+    return any(isinstance(cause, Mapping) and cause.get("reason") == reason for cause in causes)
 
 
 def _status_document(body: bytes) -> Mapping[str, Any]:
