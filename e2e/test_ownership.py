@@ -100,6 +100,39 @@ def test_a_deleted_service_is_recreated(story: Story) -> None:
     assert story.status()["restarts"] == {"application": 0, "infrastructure": 0}
 
 
+def test_a_service_that_is_changed_while_its_job_runs_is_repaired_or_the_job_says_so(
+    story: Story,
+) -> None:
+    story.started()
+    path = f"/api/v1/namespaces/{story.namespace}/services/{NAME}"
+    made, pods = story.service(), story.pods()
+    change = {
+        "selector": {"app": "other"},
+        "publishNotReadyAddresses": False,
+        "ports": [{"name": "grpc", "port": 80}],
+    }
+    story.cluster.api.patch(path, {"spec": change})
+    wait.until(lambda: story.service()["spec"] == made["spec"])
+    assert story.service()["metadata"]["uid"] == made["metadata"]["uid"]
+    assert story.pods() == pods
+
+    # Two changes give the Service an address, which nobody can remove.
+    story.operator.freeze()
+    elsewhere = {"type": "ExternalName", "externalName": "example.com"}
+    story.cluster.api.patch(path, {"spec": {**elsewhere, "clusterIP": None, "clusterIPs": None}})
+    story.cluster.api.patch(path, {"spec": {"type": "ClusterIP", "externalName": None}})
+    story.operator.thaw()
+    status = story.until(
+        lambda status: condition(status, "ClusterReady")["reason"] == "ServiceChanged"
+    )
+    assert "delete the Service" in condition(status, "ClusterReady")["message"]
+    assert f"Service {NAME}" in story.wait_note("ServiceChanged")
+    story.kubectl("delete", "service", NAME)
+    status = story.until(lambda status: condition(status, "ClusterReady")["status"] == "True")
+    assert story.service()["spec"] == made["spec"]
+    assert (story.pods(), status["epoch"]) == (pods, 1)
+
+
 def test_a_network_policy_that_is_changed_or_deleted_while_its_job_runs_is_repaired(
     start_operator: Callable[..., Operator], cluster: Cluster, kubelet: Kubelet, namespace: str
 ) -> None:

@@ -181,6 +181,16 @@ def a_deleted_service_is_recreated(proof: Proof) -> Condition:
     return is_recreated
 
 
+def a_changed_service_is_repaired(proof: Proof) -> Condition:
+    """A user changes the selector of the Service of a running job."""
+    story = proof.story
+    wait.until(a_job_starts(proof))
+    path = f"/api/v1/namespaces/{story.namespace}/services/{NAME}"
+    selector = story.service(NAME)["spec"]["selector"]
+    story.cluster.api.patch(path, {"spec": {"selector": {"app": "other"}}})
+    return lambda: story.service(NAME)["spec"]["selector"] == selector
+
+
 def is_answered(proof: Proof, verb: str, resource: str) -> bool:
     """Return whether the operator has made such a request and got an answer."""
     return any(
@@ -247,6 +257,7 @@ NEEDED_FOR: Mapping[str, Promise] = {
     "create services": a_job_starts,
     "watch services": a_deleted_service_is_recreated,
     "get services": a_taken_name_is_reported,
+    "update services": a_changed_service_is_repaired,
     "get networkpolicies": a_protected_job_starts,
     "create networkpolicies": a_protected_job_starts,
     "update networkpolicies": changed_objects_are_repaired,

@@ -64,6 +64,7 @@ class Setting:
         self.service: Json | None = None
         self.policy: Json | None = None
         self.claim: Json | None = None
+        self.service_refused = False
         self.claims_refused = False
         self.policies_refused = False
         self.wrong: dict[str, web.Response] = {}
@@ -87,9 +88,18 @@ class Setting:
             return web.json_response(body)
         if asked.method == "POST":
             return refusal(409, "AlreadyExists")
+        if asked.method == "PUT":
+            return self.repair(body)
         answer = web.json_response(self.service) if self.service else refusal(404, "NotFound")
         self.on_the_way()
         return answer
+
+    def repair(self, body: Json) -> web.StreamResponse:
+        """Answer a PUT of the Service."""
+        if self.service_refused:
+            return refusal(422, "Invalid", "may not change once set")
+        self.service = body
+        return web.json_response(body)
 
     def answer_about_the_policy(self, asked: Asked) -> web.StreamResponse:
         if self.policies_refused:
@@ -109,6 +119,12 @@ class Setting:
         """Delete the Service, and report that as a watch would."""
         self.service = None
         self.preparations.forget(KEY)
+
+    def change(self, **fields: Any) -> Key | None:
+        """Change the spec of the Service, and report that as a watch would."""
+        assert self.service is not None
+        self.service = {**self.service, "spec": {**self.service["spec"], **fields}}
+        return self.preparations.service_event(self.service, False)
 
     def asked(self) -> list[str]:
         """Return the requests since the last call, as `METHOD path`."""

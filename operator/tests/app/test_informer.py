@@ -207,15 +207,20 @@ class Woken:
     def __init__(self) -> None:
         self.woken: list[Key] = []
         self.soon: list[Key] = []
-        self.unserved: list[Key] = []
+        self.services: list[tuple[str, bool]] = []
         self.informer = Informer(
             Cache(),
             self.woken.append,
             self.soon.append,
             lambda: None,
-            self.unserved.append,
+            self.service,
             Watches((), lambda: 0.0),
         )
+
+    def service(self, service: dict[str, Any], is_gone: bool) -> Key | None:
+        """Note a Service. A Service with the field `broken` needs a pass."""
+        self.services.append((service["metadata"]["name"], is_gone))
+        return DIGITS if is_gone or "broken" in service["metadata"] else None
 
 
 def test_each_change_wakes_its_job_once() -> None:
@@ -270,10 +275,12 @@ def test_a_watch_that_reports_the_status_that_is_being_written_wakes_nobody() ->
     assert heard.woken == [DIGITS] * 4
 
 
-def test_a_service_that_is_gone_wakes_the_job_of_its_name() -> None:
+def test_a_service_that_is_gone_or_broken_wakes_its_job() -> None:
     heard = Woken()
-    service = {"metadata": {"name": "digits", "namespace": "team-a"}}
-    heard.informer.service("MODIFIED", service)
-    assert (heard.woken, heard.unserved) == ([], [])
-    heard.informer.service("DELETED", service)
-    assert (heard.woken, heard.unserved) == ([DIGITS], [DIGITS])
+    metadata: dict[str, Any] = {"name": "digits", "namespace": "team-a"}
+    heard.informer.service("MODIFIED", {"metadata": metadata})
+    assert (heard.woken, heard.services) == ([], [("digits", False)])
+    heard.informer.service("DELETED", {"metadata": metadata})
+    heard.informer.service("MODIFIED", {"metadata": metadata | {"broken": True}})
+    assert heard.woken == [DIGITS] * 2
+    assert heard.services[1:] == [("digits", True), ("digits", False)]

@@ -15,6 +15,7 @@ from app.prepared import (
 )
 from kube.server import refusal
 
+from capstan_operator.app.services import Served
 from capstan_operator.manifests import service
 
 
@@ -182,10 +183,10 @@ def test_a_service_that_is_deleted_during_a_comparison_is_created_again(tmp_path
             job = make_job()
             await here.preparations.obstacle(job, started=True)
             here.lose()
-            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            here.preparations.recheck({KEY: Served(job.metadata.uid, (2222,))}, ())
             assert await here.preparations.obstacle(job, started=True) is None
             assert here.service is not None
-            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            here.preparations.recheck({KEY: Served(job.metadata.uid, (2222,))}, ())
             here.asked()
             await here.preparations.obstacle(job, started=True)
             assert here.asked() == [], "the next comparison counts"
@@ -201,9 +202,11 @@ def test_a_comparison_that_has_the_service_of_a_job_ends_the_obstacle_to_it(
             here.service = {"metadata": {"name": "digits"}}
             job = make_job()
             await here.preparations.obstacle(job, started=True)
-            here.preparations.recheck({KEY: make_job(uid="job-0").metadata.uid}, ())
+            here.preparations.recheck(
+                {KEY: Served(make_job(uid="job-0").metadata.uid, (2222,))}, ()
+            )
             assert await here.preparations.obstacle(job, started=True) is not None
-            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            here.preparations.recheck({KEY: Served(job.metadata.uid, (2222,))}, ())
             assert await here.preparations.obstacle(job, started=True) is None
 
     asyncio.run(scenario())
@@ -217,7 +220,7 @@ def test_a_comparison_that_has_the_service_of_a_job_does_not_try_its_template_ag
             here.wrong["ps"] = refusal(422, "Invalid", "no such field")
             job = make_job()
             await here.preparations.obstacle(job, started=False)
-            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            here.preparations.recheck({KEY: Served(job.metadata.uid, (2222,))}, ())
             here.asked()
             assert await here.preparations.obstacle(job, started=False) is not None
             assert here.asked() == []

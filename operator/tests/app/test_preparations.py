@@ -17,6 +17,7 @@ from app.prepared import (
 )
 from kube.server import refusal
 
+from capstan_operator.app.services import Served
 from capstan_operator.kube.errors import ApiError
 from capstan_operator.manifests import network_policy, service
 
@@ -126,7 +127,7 @@ def test_a_service_that_a_comparison_misses_is_created_again(tmp_path: Path) -> 
         async with setting(tmp_path) as here:
             job = make_job()
             await here.preparations.obstacle(job, started=True)
-            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            here.preparations.recheck({KEY: Served(job.metadata.uid, (2222,))}, ())
             here.service = None
             here.preparations.recheck({}, ())
             assert await here.preparations.obstacle(job, started=True) is None
@@ -146,11 +147,11 @@ def test_a_network_policy_is_created_before_the_service_if_the_job_asks_for_one(
             assert here.policy == network_policy.network_policy(job)
             policy = f"{POLICIES}/digits"
             assert here.asked() == [f"GET {policy}", f"POST {POLICIES}", f"POST {SERVICES}"]
-            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            here.preparations.recheck({KEY: Served(job.metadata.uid, (2222,))}, ())
             assert await here.preparations.obstacle(job, started=True) is None
             assert here.asked() == [f"GET {policy}"], "it is there after a comparison"
             here.policy = None
-            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            here.preparations.recheck({KEY: Served(job.metadata.uid, (2222,))}, ())
             assert await here.preparations.obstacle(job, started=True) is None
             assert here.asked() == [f"GET {policy}", f"POST {POLICIES}"]
 
@@ -172,7 +173,7 @@ def test_a_network_policy_that_somebody_has_changed_is_repaired_after_a_comparis
             noted = {**made["metadata"], "annotations": {"example.com/note": "kept"}}
             here.policy = {**made, "metadata": noted, "spec": {**made["spec"], **change}}
             here.asked()
-            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            here.preparations.recheck({KEY: Served(job.metadata.uid, (2222,))}, ())
             assert await here.preparations.obstacle(job, started=True) is None
             policy = f"{POLICIES}/digits"
             assert here.asked() == [f"GET {policy}", f"PUT {policy}"]

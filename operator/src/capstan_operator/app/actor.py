@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from capstan_operator.api import names
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import TrainingJob
+from capstan_operator.app.name_conflicts import in_the_way
 from capstan_operator.app.observer import task_of
-from capstan_operator.app.preparations import in_the_way
 from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.kube import owners, paths, pod_fields
 from capstan_operator.kube.cache import Cache

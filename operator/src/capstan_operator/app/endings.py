@@ -38,7 +38,8 @@ class Endings:
     def has(self, job: Mapping[str, Any]) -> bool:
         """Return whether the namespace of a job is being deleted."""
         metadata = job["metadata"]
-        return self._jobs.get(Key(metadata["namespace"], metadata["name"])) == metadata["uid"]
+        uid = self._jobs.get(Key(metadata["namespace"], metadata["name"]))
+        return uid is not None and uid == str(metadata["uid"])
 
     def forget(self, key: Key) -> None:
         """Forget a job that is gone."""

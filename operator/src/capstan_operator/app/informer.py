@@ -61,18 +61,19 @@ class Forever:
 
 @dataclass(slots=True)
 class Informer:
-    """Watches jobs, their pods, and their Services, which a user may delete by mistake.
+    """Watches jobs, their pods, and their Services, which a user may delete or change by mistake.
 
     `wake` is called with each job that has changed, `wake_soon` with each job of a pod that only
-    makes progress, and `unserved` with each job whose Service was deleted. `relisted` is called for
-    each LIST of kopf's. All of them are called in the event loop that `watch` runs in.
+    makes progress. `service_event` is called with each Service and whether it is gone, and returns
+    the job that needs a pass. `relisted` is called for each LIST of kopf's. All of them are called
+    in the event loop that `watch` runs in.
     """
 
     cache: Cache
     wake: Callable[[Key], None]
     wake_soon: Callable[[Key], None]
     relisted: Callable[[], None]
-    unserved: Callable[[Key], None]
+    service_event: Callable[[dict[str, Any], bool], Key | None]
     watches: Watches
 
     async def watch(
@@ -189,11 +190,8 @@ class Informer:
             wake(key)
 
     def service(self, kind: str, service: dict[str, Any]) -> None:
-        """Wake the job of a Service that was deleted. Other changes have no effect."""
-        if kind == "DELETED":
-            # A Service has the name of its job.
-            key = Key(service["metadata"]["namespace"], service["metadata"]["name"])
-            self.unserved(key)
+        """Wake the job of a Service that was deleted, or with which names no longer work."""
+        if (key := self.service_event(service, kind == "DELETED")) is not None:
             self.wake(key)
 
 

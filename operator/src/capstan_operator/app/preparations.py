@@ -4,14 +4,14 @@ These are its Service and, if the job asks for them, its NetworkPolicy, its Pers
 and the Secrets with its certificates, which `certificates` keeps.
 
 Rule 1: the operator does not touch objects of other owners. An object that already exists either
-belongs to the job or is an obstacle. The operator only changes the job's NetworkPolicy, and only if
-its rules are no longer those of `manifests.network_policy`.
+belongs to the job or is an obstacle. The operator only changes the job's Service, if the names of
+tasks do not work with it (`services`), and the job's NetworkPolicy, if its rules are no longer
+those of `manifests.network_policy`.
 Rule 2: results are remembered. A sound template is not tried again, and an existing Service is not
-read again until a watch or a comparison reports that it may be gone. An obstacle is checked again
-after a pause that grows (`policies.recheck`), or at once when the job or its Service has changed.
-Rule 3: if the job's Service is reported gone while a pass looks for it, the result of that look is
-not remembered. The result may be older than the report.
-Rule 4: no watch reports NetworkPolicies and claims. After each comparison, a pass reads those of
+read again until a watch or a comparison reports that it may be gone or changed. An obstacle is
+checked again after a pause that grows (`policies.recheck`), or at once when the job or its Service
+has changed.
+Rule 3: no watch reports NetworkPolicies and claims. After each comparison, a pass reads those of
 its job again, and repairs them.
 """
 
@@ -28,9 +28,10 @@ from capstan_operator.api.names import ReplicaType, Uid
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.gangs import Gangs
-from capstan_operator.kube import owners, paths
+from capstan_operator.app.name_conflicts import in_the_way
+from capstan_operator.app.services import Served, Services
+from capstan_operator.kube import owners, paths, table
 from capstan_operator.kube.errors import (
-    AlreadyExists,
     ApiError,
     Conflict,
     Forbidden,
@@ -43,15 +44,12 @@ from capstan_operator.kube.table import Key
 from capstan_operator.manifests import certificates as certificate_manifests
 from capstan_operator.manifests import network_policy as policy_manifests
 from capstan_operator.manifests import pod as pod_manifests
-from capstan_operator.manifests import service as service_manifests
 from capstan_operator.manifests import volume_claim as claim_manifests
 from capstan_operator.reconcile.observe import (
     CERTIFICATES_MISSING,
-    NAME_CONFLICT,
     NETWORK_POLICY_MISSING,
     SERVICE_MISSING,
     VOLUME_CLAIM_MISSING,
-    WAITING_FOR_OLD_PODS,
     Obstacle,
 )
 from capstan_operator.reconcile.policies import recheck, template
@@ -90,41 +88,44 @@ class Preparations:
         self._gangs = gangs
         self._certificates = certificates
         self._clock = clock
-        self._served: dict[Key, Uid] = {}
+        self._services = Services(rest, clock)
         self._equipped: dict[Key, Uid] = {}
         """The jobs whose unwatched objects were seen since the last comparison."""
         self._sound: OrderedDict[str, None] = OrderedDict()
         self._blocked: dict[Key, Blocked] = {}
         self._looking: set[Key] = set()
         """The jobs that a pass is preparing, except jobs that were forgotten meanwhile."""
-        self._forgotten: set[Key] = set()
-        """The jobs that were forgotten since the last comparison."""
 
-    def recheck(self, served: Mapping[Key, Uid], unread: Collection[str | None]) -> None:
-        """Bring the remembered Services up to date with consistent LISTs.
-
-        `served` has the UID of each job that owns a listed Service of its name. `unread` are the
-        namespaces that could not be read. Nothing changes for their jobs. Every other job that is
-        not in `served` counts as a job without a Service.
-        """
-        # A LIST may be older than the report that a Service in it is gone.
-        served = {key: uid for key, uid in served.items() if key not in self._forgotten}
-        kept = {key: uid for key, uid in self._served.items() if key.namespace in unread}
-        self._served = kept | served
+    def recheck(self, served: Mapping[Key, Served], unread: Collection[str | None]) -> None:
+        """Bring the remembered Services up to date with consistent LISTs, as `Services.recheck`."""
+        self._services.recheck(served, unread)
         self._equipped.clear()
         for key, before in list(self._blocked.items()):
-            if recheck.is_disproved(before, served.get(key)):
+            if recheck.is_disproved(before, self._services.owner(key)):
                 del self._blocked[key]
-        self._forgotten.clear()
         self._looking.clear()
 
+    def service_event(self, service: dict[str, Any], is_gone: bool) -> Key | None:
+        """Note a Service as a watch reports it. Return its job if it needs a pass."""
+        key = table.key_of(service)
+        if is_gone:
+            self.forget(key)
+            return key
+        is_changed = self._services.note(key, service)
+        before = self._blocked.get(key)
+        if before is None:
+            return key if is_changed else None
+        if not recheck.is_disproved(before, self._services.owner(key)):
+            return None
+        del self._blocked[key]
+        return key
+
     def forget(self, key: Key) -> None:
-        """Forget a job that is gone, or whose Service has changed."""
-        self._served.pop(key, None)
+        """Forget a job that is gone, or whose Service is gone."""
+        self._services.forget(key)
         self._equipped.pop(key, None)
         self._blocked.pop(key, None)
         self._looking.discard(key)
-        self._forgotten.add(key)
 
     def again_seconds(self, key: Key) -> float:
         """Return the seconds until the obstacle of a job is checked again.
@@ -182,10 +183,10 @@ class Preparations:
             )
             if obstacle is not None:
                 return obstacle
-        if self._served.get(key) == job.metadata.uid:
+        if self._services.has(key, job):
             return None
         return await _found_or(
-            self._ensure_service(key, job), SERVICE_MISSING, f"Service {key.name}", started=started
+            self._services.ensure(key, job), SERVICE_MISSING, f"Service {key.name}", started=started
         )
 
     async def _dry_run(self, job: TrainingJob, kind: ReplicaType) -> DryRun:
@@ -234,18 +235,6 @@ class Preparations:
             )
         return None
 
-    async def _ensure_service(self, key: Key, job: TrainingJob) -> Obstacle | None:
-        """Create the job's Service. Return an obstacle if another owner has its name."""
-        try:
-            await self._rest.create(paths.services(key.namespace), service_manifests.service(job))
-        except AlreadyExists:
-            existing = await self._rest.get(paths.service(*key))
-            if owners.controller(existing, key.name) != job.metadata.uid:
-                return in_the_way("Service", existing, job)
-        if key in self._looking:
-            self._served[key] = job.metadata.uid
-        return None
-
 
 def _unwatched(job: TrainingJob) -> Iterator[_Unwatched]:
     """Yield the unwatched objects of a job."""
@@ -284,19 +273,6 @@ async def _found_or(
         if not (started or isinstance(error, Forbidden | Refused)):
             raise
         return Obstacle(missing, f"{name}: {error.message}")
-
-
-def in_the_way(kind: str, manifest: Mapping[str, Any], job: TrainingJob) -> Obstacle:
-    """Return the obstacle for an object whose name the job needs, but which is not the job's."""
-    name = manifest["metadata"]["name"]
-    if owners.controller(manifest, job.metadata.name) is not None:
-        message = (
-            f"{kind} {name} belongs to a deleted job of the same name, and Kubernetes is about to"
-            " delete it too"
-        )
-        return Obstacle(WAITING_FOR_OLD_PODS, message)
-    message = f"there is a {kind} {name} that is not this job's; delete it, or rename the job"
-    return Obstacle(NAME_CONFLICT, message)
 
 
 def _digest(job: TrainingJob, kind: ReplicaType) -> str:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from capstan_operator.api import names
-from capstan_operator.api.names import Uid
 from capstan_operator.api.status import Phase
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.preparations import Preparations
+from capstan_operator.app.services import Served
+from capstan_operator.app.services import served as served_by
 from capstan_operator.app.watches import Watches
-from capstan_operator.kube import owners, paths, pod_fields
+from capstan_operator.kube import paths, pod_fields
 from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import ApiError, NotFound
 from capstan_operator.kube.rest import Rest
@@ -111,7 +112,7 @@ class Resync:
         # A watch does not report the changes before it begins, so it has not missed them.
         missed, self._follows_relist = not self._follows_relist, False
         news: set[Key] = set()
-        served: dict[Key, Uid] = {}
+        served: dict[Key, Served] = {}
         faults: dict[str | None, ApiError] = {}
         for scope in self._scopes:
             try:
@@ -130,7 +131,7 @@ class Resync:
                 self._wake(key)
         return faults
 
-    async def _compare(self, scope: str | None, served: dict[Key, Uid]) -> set[Key]:
+    async def _compare(self, scope: str | None, served: dict[Key, Served]) -> set[Key]:
         """Compare one namespace, or all namespaces if `scope` is None.
 
         Return the jobs that differed. Add each job that has its Service to `served`.
@@ -138,13 +139,13 @@ class Resync:
         labelled = {"labelSelector": names.LABEL_JOB_NAME}
         jobs = await self._rest.list(paths.jobs(scope), self._cache.kept_job)
         pods = await self._rest.list(paths.pods(scope), self._cache.kept_pod, **labelled)
-        services = await self._rest.list(paths.services(scope), _owned, **labelled)
+        services = await self._rest.list(paths.services(scope), _needed, **labelled)
         news = self._cache.replace_jobs(jobs.items, jobs.resource_version, scope)
         news |= self._cache.replace_pods(pods.items, pods.resource_version, scope)
         for service in services.items:
             key = Key(service["metadata"]["namespace"], service["metadata"]["name"])
-            if (owner := owners.controller(service, key.name)) is not None:
-                served[key] = owner
+            if (found := served_by(service)) is not None:
+                served[key] = found
         self._watches.listed(names.PLURAL, scope, _newest(jobs.items))
         self._watches.listed("pods", scope, _newest(pods.items))
         return news
@@ -167,6 +168,7 @@ def _newest(items: Iterable[dict[str, Any]]) -> int:
     return max((int(manifest["metadata"]["resourceVersion"]) for manifest in items), default=0)
 
 
-def _owned(service: dict[str, Any]) -> dict[str, Any]:
-    kept = ("namespace", "name", "ownerReferences")
-    return {"metadata": {field: service["metadata"].get(field) for field in kept}}
+def _needed(service: dict[str, Any]) -> dict[str, Any]:
+    kept = ("namespace", "name", "labels", "ownerReferences")
+    metadata = {field: service["metadata"].get(field) for field in kept}
+    return {"metadata": metadata, "spec": service.get("spec")}

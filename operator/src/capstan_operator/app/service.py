@@ -71,7 +71,7 @@ class Operator:
             queue.add,
             queue.add_soon,
             self._resync.ask,
-            self._controller.preparations.forget,
+            self._controller.preparations.service_event,
             watches,
         )
         health.stuck = watches.stuck

@@ -123,6 +123,9 @@ taken by an object of another owner."""
 SERVICE_MISSING = "ServiceMissing"
 """The job's Service could not be created: a quota, a policy or a webhook forbids it, or the API
 server is in trouble."""
+SERVICE_CHANGED = "ServiceChanged"
+"""Somebody has changed the job's Service, so that the names of its tasks do not work, and the
+operator cannot undo it."""
 NETWORK_POLICY_MISSING = "NetworkPolicyMissing"
 """The job's NetworkPolicy could not be created, for the same reasons."""
 VOLUME_CLAIM_MISSING = "VolumeClaimMissing"

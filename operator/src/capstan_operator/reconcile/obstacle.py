@@ -14,6 +14,7 @@ from capstan_operator.reconcile.observe import (
     GANG_UNAVAILABLE,
     NAME_CONFLICT,
     NETWORK_POLICY_MISSING,
+    SERVICE_CHANGED,
     SERVICE_MISSING,
     VOLUME_CLAIM_MISSING,
     WAITING_FOR_OLD_PODS,
@@ -26,6 +27,7 @@ from capstan_operator.reconcile.observe import (
 _FAULTS = frozenset(
     {
         SERVICE_MISSING,
+        SERVICE_CHANGED,
         NETWORK_POLICY_MISSING,
         VOLUME_CLAIM_MISSING,
         CERTIFICATES_MISSING,

@@ -41,6 +41,8 @@ _CONDITIONS = {
     "for the job.",
     observe.SERVICE_MISSING: "Change the quota, policy or webhook that the message names: it keeps "
     "the operator from creating the job's Service. The operator tries again.",
+    observe.SERVICE_CHANGED: "Delete the job's Service, and the operator makes it again. If this "
+    "lasts, find out which program changes it.",
     observe.NETWORK_POLICY_MISSING: "Let the operator create NetworkPolicies, or change the quota, "
     "policy or webhook that the message names. The operator tries again.",
     observe.VOLUME_CLAIM_MISSING: "Let the operator create PersistentVolumeClaims, or change the "
