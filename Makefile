@@ -209,26 +209,26 @@ $(PY):
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.product: $(PY) $(PRODUCT) $(HALVES:=/pyproject.toml)
-	@echo "setup 1/4: Capstan's own requirements and the example's (about 160 MB, once)"
+	@echo "setup: Capstan's own requirements and the example's (about 160 MB, once)"
 	@$(PIP) $(addprefix -r ,$(PRODUCT))
 	@$(PIP) --no-build-isolation --no-deps $(addprefix -e ./,$(HALVES))
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.product requirements/dev.txt
-	@echo "setup 2/4: the checkers (once)"
+	@echo "setup: the checkers (once)"
 	@$(PIP) -r requirements/dev.txt
 	@touch $@
 
 # If there is no wheel of Go or of TensorFlow for this machine, the tests that need it are skipped
 # and say so.
 $(VENV)/.testbed: $(VENV)/.dev requirements/testbed.txt
-	@echo "setup 3/4: Go, which builds the test bed (about 70 MB, once)"
+	@echo "setup: Go, which builds the test bed (about 70 MB, once)"
 	@$(PIP) -r requirements/testbed.txt || echo "setup: Go cannot be installed here;" \
 	  "the tests on a real Kubernetes will be skipped"
 	@touch $@
 
 $(VENV)/.oracle: $(VENV)/.testbed requirements/oracle.txt
-	@echo "setup 4/4: TensorFlow, the oracle of some tests (about 300 MB, once)"
+	@echo "setup: TensorFlow, the oracle of some tests (about 300 MB, once)"
 	@$(PIP) -r requirements/oracle.txt || echo "setup: TensorFlow cannot be installed here;" \
 	  "the tests that compare with it will be skipped"
 	@touch $@

@@ -134,6 +134,17 @@ def test_every_fault_of_a_job_from_standard_input_is_named(
     assert refused(capsys, "run -").startswith("  spec.replicaSpecs.worker.replica: ")
 
 
+@pytest.mark.parametrize("command", ["run", "render", "submit"])
+def test_a_program_in_place_of_a_job_is_refused_with_what_to_write(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    Path("train.py").write_text("def main(_):\n    print('x: {}'.format(1))\n")
+    assert main.main([command, "train.py"]) == 2
+    printed = capsys.readouterr().err
+    assert "is a Python program; write the YAML file of a TrainingJob" in printed
+    assert "YAML on line" not in printed
+
+
 @pytest.mark.parametrize(
     "text, fault", [(None, "cannot be read"), ("a: [", "is not valid YAML"), ("", "is empty")]
 )

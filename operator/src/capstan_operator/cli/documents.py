@@ -15,6 +15,11 @@ from capstan_operator.errors import Fault, Invalid
 
 STDIN = "-"
 
+_PROGRAM = (
+    "is a Python program; write the YAML file of a TrainingJob, whose containers run the program"
+    " (docs/tutorial.md has an example)"
+)
+
 
 def text(file: str) -> str:
     """Return the text of a file, or of standard input for `-`. Raises errors.Invalid."""
@@ -24,10 +29,17 @@ def text(file: str) -> str:
         raise Invalid((Fault(file, f"cannot be read: {fault.strerror}"),)) from fault
     except UnicodeDecodeError as fault:
         raise Invalid((Fault(file, "is not text in UTF-8, as YAML must be"),)) from fault
+    except Invalid as refused:
+        raise Invalid(in_file(file, refused.faults)) from refused
 
 
 def read(file: str) -> str:
-    """Return the text of a file, as `text` does. Raises OSError and UnicodeDecodeError."""
+    """Return the text of a file, as `text` does.
+
+    Raises OSError, UnicodeDecodeError, and errors.Invalid for a program in place of a job.
+    """
+    if Path(file).suffix == ".py":
+        raise Invalid((Fault("", _PROGRAM),))
     raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
     return raw.decode()
 

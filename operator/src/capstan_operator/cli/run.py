@@ -11,7 +11,7 @@ from capstan_operator.api.status import Phase, Status
 from capstan_operator.cli import documents, summary
 from capstan_operator.cli.lines import Lines
 from capstan_operator.cli.table import Table
-from capstan_operator.errors import Fault
+from capstan_operator.errors import Fault, Invalid
 from capstan_operator.local import gpus, interrupts, ports, prepare
 
 STATE = Path(".capstan")
@@ -60,6 +60,8 @@ def _draft(path: Path) -> parse.Draft:
         return parse.Draft(None, (Fault("", f"cannot be read: {fault.strerror}"),))
     except UnicodeDecodeError:
         return parse.Draft(None, (Fault("", "is not text in UTF-8, as YAML must be"),))
+    except Invalid as refused:
+        return parse.Draft(None, refused.faults)
 
 
 def _listener(name: str, *, as_json: bool) -> Lines | Table:
