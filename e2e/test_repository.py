@@ -213,7 +213,7 @@ def test_make_refuses_an_unknown_suite_before_it_installs_anything(tmp_path: pat
         )
         assert ran.returncode == 2
         assert "no suite is called `sty`: there are " in ran.stdout
-        assert "setup: " not in ran.stdout
+        assert "setup: Capstan" not in ran.stdout
 
 
 def make_in_a_bare_copy(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -8,6 +8,7 @@ from reconcile.world import World, make_job
 
 from capstan_operator.api.status import Phase
 from capstan_operator.reconcile.actions import StopTask
+from capstan_operator.reconcile.observe import TaskPhase
 
 QUICK = {"restartBackoff": {"initialSeconds": 1}}
 
@@ -119,3 +120,15 @@ def test_a_ps_that_exits_0_is_done_unless_its_restart_policy_is_always() -> None
     assert (world.states()["ps-0"], world.status.epoch) == ("Succeeded", 1)
     world = running(each={"ps": {"restartPolicy": "Always"}}).succeed("ps-0").settle()
     assert (world.states()["ps-0"], world.status.epoch) == ("BackOff", 2)
+
+
+def test_a_success_names_the_workers_that_never_ran() -> None:
+    world = World(make_job(chief=1, workers=3), pods=True)
+    world.refused["worker-2"] = "CreateFailed"
+    world.tick()
+    pending = {"phase": TaskPhase.PENDING, "ready": False, "started_at": None, "node": ""}
+    world.change("worker-1", **pending, reason="Unschedulable").settle()
+    world.succeed("chief-0").settle()
+    (succeeded,) = (each for each in world.status.conditions if each.type == "Succeeded")
+    assert succeeded.message == "chief-0 succeeded; worker-1, worker-2 never ran"
+    assert world.news[-1].message == succeeded.message

@@ -178,6 +178,17 @@ def test_a_job_that_is_over_waits_for_nothing() -> None:
     assert "Waits for" not in screen(over)
 
 
+def test_a_success_names_the_workers_that_it_did_not_wait_for() -> None:
+    over = job(
+        Phase.SUCCEEDED,
+        row("ps-0", TaskState.STOPPED),
+        row("worker-0", TaskState.SUCCEEDED),
+        row("worker-1", TaskState.STOPPED),
+    )
+    line = "  the training has ended; spec.successPolicy did not wait for worker-1"
+    assert screen(over)[1] == line
+
+
 def test_a_job_shows_the_share_of_its_time_in_which_all_tasks_ran() -> None:
     shown = job(Phase.RUNNING, row("worker-0"), start_time=ago(1000), running_seconds=858.9)
     lines = screen(shown)

@@ -1,12 +1,12 @@
 """Explain why a job does not run: its phase, what it waits for, the last failure, what to do."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from capstan_operator.api import names
-from capstan_operator.api.names import TaskName
+from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import words
 from capstan_operator.reconcile.policies import deadline, failure
@@ -187,9 +187,18 @@ def _healthy(job: Job, still: float | None) -> str:
         case Phase.SUCCEEDED:
             # The operator asks for the step every few seconds, so the last step may be a later one.
             last = "" if step is None else f"; the last report was of step {step}"
-            return f"the training has ended{last}"
+            return f"the training has ended{last}{_not_awaited(job.status)}"
         case _:
             return ""
+
+
+def _not_awaited(status: Status) -> str:
+    """Name the workers that were stopped because the job had succeeded without them."""
+    workers = (row for row in status.tasks if row.name.type is ReplicaType.WORKER)
+    stopped = [str(row.name) for row in workers if row.state is TaskState.STOPPED]
+    if not stopped:
+        return ""
+    return f"; spec.successPolicy did not wait for {_listed(stopped)}"
 
 
 def _running(status: Status) -> str:
@@ -197,8 +206,12 @@ def _running(status: Status) -> str:
     ended = [str(row.name) for row in status.tasks if row.state in _ENDED]
     if not ended:
         return "every task runs"
-    more = f" and {len(ended) - MOST_WAITS} more" if len(ended) > MOST_WAITS else ""
-    return f"{', '.join(ended[:MOST_WAITS])}{more} ended, and every other task runs"
+    return f"{_listed(ended)} ended, and every other task runs"
+
+
+def _listed(tasks: Sequence[str]) -> str:
+    more = f" and {len(tasks) - MOST_WAITS} more" if len(tasks) > MOST_WAITS else ""
+    return f"{', '.join(tasks[:MOST_WAITS])}{more}"
 
 
 def _waits(rows: Iterable[TaskStatus], now: datetime) -> Iterator[Wait]:

@@ -10,6 +10,9 @@ from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import SuccessPolicy, TrainingJob
 from capstan_operator.api.status import TaskState, TaskStatus
 
+NAMED = 8
+"""The most tasks that a message names. For further tasks, the message gives only the number."""
+
 
 def needed(job: TrainingJob) -> frozenset[TaskName]:
     """Return the tasks that must all succeed. Never empty for a valid job."""
@@ -26,3 +29,18 @@ def needed(job: TrainingJob) -> frozenset[TaskName]:
 def is_done(job: TrainingJob, rows: Iterable[TaskStatus]) -> bool:
     succeeded = {row.name for row in rows if row.state is TaskState.SUCCEEDED}
     return needed(job) <= succeeded
+
+
+def without(rows: Iterable[TaskStatus]) -> str:
+    """Name the workers that never ran, for a sentence about a success. "" if there are none.
+
+    A job may succeed although a worker never got a node, because it does not need the worker.
+    """
+    never = [str(row.name) for row in rows if row.name.type is ReplicaType.WORKER and _is_new(row)]
+    more = f" and {len(never) - NAMED} more" if len(never) > NAMED else ""
+    return f"; {', '.join(never[:NAMED])}{more} never ran" if never else ""
+
+
+def _is_new(row: TaskStatus) -> bool:
+    """Return whether no attempt of a task has run."""
+    return row.started_at is None and row.attempt - row.refused == 1 and row.exit_code is None
