@@ -300,6 +300,26 @@ def test_a_pod_with_the_labels_of_another_task_is_an_obstacle(tmp_path: Path) ->
     asyncio.run(scenario())
 
 
+def test_a_created_pod_without_the_label_of_its_job_is_an_obstacle(tmp_path: Path) -> None:
+    """No watch reports the pod, so the job would wait for it without a word."""
+    job = make_job(workers=1)
+    (first,) = job.tasks()
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        pod = asked.body or {}
+        pod["metadata"] |= {"uid": "u", "resourceVersion": "7"}
+        del pod["metadata"]["labels"]["capstan.dev/job-name"]
+        return web.json_response({**pod, "status": {}})
+
+    async def scenario() -> None:
+        async with setting(answer, tmp_path) as here:
+            assert await here.actor.act(KEY, job, [StartTask(first, 1, 1)])
+            [view] = here.refused().values()
+            assert (view.name, view.reason) == (first, "NameConflict")
+
+    asyncio.run(scenario())
+
+
 def test_a_pod_that_cannot_be_deleted_blocks_only_its_own_task(
     tmp_path: Path,
 ) -> None:

@@ -299,7 +299,7 @@ def test_a_conflict_over_a_quota_fails_the_pass_and_the_next_one_starts_the_rest
         async with setting(tmp_path) as here:
             quota = "Operation cannot be fulfilled on resourcequotas"
             here.refuse[f"POST {PODS}"] = lambda asked: (
-                web.json_response({"metadata": {}})
+                web.json_response(asked.body)
                 if "dryRun" in asked.query
                 else refusal(409, "Conflict", quota)
             )

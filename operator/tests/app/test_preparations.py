@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from app.prepared import (
     CLAIMS,
     KEY,
@@ -54,6 +55,24 @@ def test_the_faults_of_all_templates_are_reported_at_once_and_nothing_is_created
                 "spec.replicaSpecs.worker.template: no number"
             )
             assert f"POST {SERVICES}" not in here.asked()
+
+    asyncio.run(scenario())
+
+
+def test_a_webhook_that_takes_what_the_operator_relies_on_is_named(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            metadata = {"labels": {}, "ownerReferences": []}
+            here.wrong["ps"] = web.json_response({"metadata": metadata, "spec": {}})
+            found = await here.preparations.obstacle(make_job(), started=False)
+            assert found is not None
+            assert found.reason == "TemplateInvalid"
+            assert found.message.startswith(
+                "spec.replicaSpecs.ps.template: admission changes metadata.labels["
+            )
+            here.wrong.clear()
+            here.now += timedelta(seconds=here.preparations.again_seconds(KEY))
+            assert await here.preparations.obstacle(make_job(), started=False) is None
 
     asyncio.run(scenario())
 

@@ -163,8 +163,10 @@ class Actor:
             # Validate strictly here too, because a quota may have stopped the dry run of this
             # template.
             created = await self._rest.create(pods, manifest, fieldValidation="Strict")
-            self._cache.pod_event("ADDED", created)
-            return False
+            # A webhook may have taken the labels from the pod. No watch would report it then.
+            refused = self._received(key, job, start.task, created)
+            if refused is None:
+                return False
         except AlreadyExists:
             refused = await self._adopt(key, job, start.task, name)
         except (Forbidden, Refused, NotFound) as error:
@@ -183,13 +185,21 @@ class Actor:
         obstacle too, because no pass would ever see it as the task.
         """
         existing = await self._rest.get(paths.pod(key.namespace, name))
-        if owners.controller(existing, key.name) is None:
-            return in_the_way("Pod", existing, job)
-        self._cache.pod_event("ADDED", existing)
-        labels = existing["metadata"].get("labels") or {}
-        if labels.get(names.LABEL_JOB_NAME) == key.name and task_of(existing, job) == task:
+        return self._received(key, job, task, existing)
+
+    def _received(
+        self, key: Key, job: TrainingJob, task: TaskName, pod: dict[str, Any]
+    ) -> Obstacle | None:
+        """Put a pod that has a task's name into the cache. Return None if it is this task."""
+        if owners.controller(pod, key.name) is None:
+            return in_the_way("Pod", pod, job)
+        self._cache.pod_event("ADDED", pod)
+        metadata = pod["metadata"]
+        labels = metadata.get("labels") or {}
+        if labels.get(names.LABEL_JOB_NAME) == key.name and task_of(pod, job) == task:
             return None
-        return Obstacle(NAME_CONFLICT, f"Pod {name} has lost the labels of {task}; delete the pod")
+        message = f"Pod {metadata['name']} has lost the labels of {task}; delete the pod"
+        return Obstacle(NAME_CONFLICT, message)
 
     def _refuse_alike(
         self, key: Key, job: Uid, tried: Sequence[StartTask], untried: Sequence[StartTask]

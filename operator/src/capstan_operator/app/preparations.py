@@ -41,6 +41,7 @@ from capstan_operator.kube.errors import (
 )
 from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
+from capstan_operator.manifests import admitted
 from capstan_operator.manifests import certificates as certificate_manifests
 from capstan_operator.manifests import network_policy as policy_manifests
 from capstan_operator.manifests import pod as pod_manifests
@@ -205,13 +206,14 @@ class Preparations:
     async def _try_pod(self, job: TrainingJob, kind: ReplicaType) -> tuple[Answer, str]:
         pods, probe = paths.pods(job.metadata.namespace), pod_manifests.probe(job, kind)
         try:
-            await self._rest.create(pods, probe, dryRun="All", fieldValidation="Strict")
+            found = await self._rest.create(pods, probe, dryRun="All", fieldValidation="Strict")
         except Refused as refused:
             message = pod_manifests.of_first_pod(refused.message, job, kind)
             return Answer.REFUSED, message
         except Forbidden as forbidden:
             return Answer.FORBIDDEN, forbidden.message
-        return Answer.ACCEPTED, ""
+        changed = admitted.fault(probe, found)
+        return (Answer.REFUSED, changed) if changed else (Answer.ACCEPTED, "")
 
     async def _ensure(self, wanted: _Unwatched, job: TrainingJob) -> Obstacle | None:
         """Create the object unless it exists, and undo changes of a kept spec.

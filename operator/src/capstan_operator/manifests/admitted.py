@@ -1,0 +1,44 @@
+"""What admission has changed in a pod that the operator asked for. Pure.
+
+Webhooks and policies may add to a pod whatever they want: labels, containers, tolerations. But
+tasks and the controller rely on a few fields of the pod. Without them, a job would wait for ever
+without a cause, or would never learn how its tasks end.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from capstan_operator.manifests import labels
+
+Pod = Mapping[str, Any]
+
+_SPEC = ("restartPolicy", "hostname", "subdomain")
+_HOW_TO_MEND = (
+    "the operator relies on it: exempt pods with the label capstan.dev/job-name from the webhook or"
+    " policy that changes it"
+)
+
+
+def fault(asked: Pod, admitted: Pod) -> str:
+    """Return what is wrong with an admitted pod, in a sentence, or "" if it can be used."""
+    changed = next(_changed(asked, admitted), "")
+    return f"admission changes {changed} of the pod; {_HOW_TO_MEND}" if changed else ""
+
+
+def _changed(asked: Pod, admitted: Pod) -> Iterator[str]:
+    """Yield the paths of the fields that are needed and are not as they were asked for."""
+    given = admitted["metadata"].get("labels") or {}
+    for label, value in asked["metadata"]["labels"].items():
+        if labels.is_ours(label) and given.get(label) != value:
+            yield f"metadata.labels[{label}]"
+    owners = [owner.get("uid") for owner in admitted["metadata"].get("ownerReferences") or ()]
+    if any(owner["uid"] not in owners for owner in asked["metadata"]["ownerReferences"]):
+        yield "metadata.ownerReferences"
+    for field in _SPEC:
+        if admitted["spec"].get(field) != asked["spec"][field]:
+            yield f"spec.{field}"
+    containers = {each["name"]: each for each in admitted["spec"].get("containers") or ()}
+    for container in asked["spec"]["containers"]:
+        env = {each["name"] for each in containers.get(container["name"], {}).get("env") or ()}
+        if missing := [each["name"] for each in container["env"] if each["name"] not in env]:
+            yield f"spec.containers[{container['name']}].env[{missing[0]}]"
