@@ -42,11 +42,18 @@ def test_the_first_change_is_written_at_once() -> None:
 
 
 def test_a_change_soon_after_a_write_waits_to_be_written_with_others() -> None:
-    assert written().seconds(KEY, BEFORE, SEEN, SOON) == pytest.approx(0.15)
+    assert written().seconds(KEY, BEFORE, SEEN, SOON) == pytest.approx(0.4)
 
 
 def test_a_change_waits_no_longer_than_the_pause() -> None:
     assert written().seconds(KEY, BEFORE, SEEN, NOW + APART) == 0
+
+
+def test_the_first_task_that_runs_waits_for_the_others() -> None:
+    before = BEFORE.model_copy(update={"phase": Phase.PENDING})
+    starting = Plan(BEFORE.model_copy(update={"phase": Phase.STARTING}))
+    assert written().seconds(KEY, before, starting, SOON) > 0
+    assert written().seconds(KEY, before, Plan(BEFORE), SOON) == 0
 
 
 def test_one_job_does_not_wait_for_another() -> None:
@@ -64,7 +71,7 @@ def test_a_clock_that_was_set_back_delays_no_write() -> None:
     for asked in (earlier, earlier + APART):
         assert pace.seconds(KEY, BEFORE, SEEN, asked) == 0
     pace.written(KEY, earlier)
-    assert pace.seconds(KEY, BEFORE, SEEN, earlier + timedelta(seconds=0.1)) == pytest.approx(0.15)
+    assert pace.seconds(KEY, BEFORE, SEEN, earlier + timedelta(seconds=0.1)) == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,22 @@
 Such a status reports, for example, that further pods are scheduled or run.
 
 Rule 1: a status with consequences never waits. Consequences are a failure, an action, news and
-another phase.
+another phase, except that a job is Starting instead of Pending: most such jobs run a moment later.
 Rule 2: the first change after a pause is written at once. Changes soon after it are written
 together.
 """
 
 from datetime import datetime, timedelta
 
-from capstan_operator.api.status import Status
+from capstan_operator.api.status import Phase, Status
 from capstan_operator.kube.table import Key
 from capstan_operator.reconcile.actions import Plan
 
-APART = timedelta(seconds=0.25)
+APART = timedelta(seconds=0.5)
 """The shortest time between two writes that only report progress. With this pause, ten pods that
-start within a second cause about four writes instead of twenty. After each write, the API server
-stores the whole object again and sends it to every watch."""
+start within a second cause about three writes instead of twenty. After each write, the API server stores
+the whole object again and sends it to every watch. A replaced task often runs within this time,
+so that its start costs one write."""
 
 
 class Pace:
@@ -52,4 +53,5 @@ class Pace:
 def _weight(status: Status) -> object:
     """Return the part of a status that has consequences."""
     attempts = [(row.name, row.attempt, row.finished_at) for row in status.tasks]
-    return status.phase, status.epoch, status.restarts, attempts
+    phase = Phase.STARTING if status.phase is Phase.PENDING else status.phase
+    return phase, status.epoch, status.restarts, attempts
