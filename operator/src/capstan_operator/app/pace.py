@@ -16,9 +16,9 @@ from capstan_operator.reconcile.actions import Plan
 
 APART = timedelta(seconds=0.5)
 """The shortest time between two writes that only report progress. With this pause, ten pods that
-start within a second cause about three writes instead of twenty. After each write, the API server stores
-the whole object again and sends it to every watch. A replaced task often runs within this time,
-so that its start costs one write."""
+start within a second cause about three writes instead of twenty. After each write, the API server
+stores the whole object again and sends it to every watch. A replaced task often runs within this
+time, so that its start costs one write."""
 
 
 class Pace:
