@@ -78,8 +78,12 @@ def on_top(loop: Loop, operand: Operand) -> Any:
     if operand.is_stacked:
         return operand.tensor
     raw, tensor = loop.raw, operand.tensor
-    shape = joined(loop, [loop.count], raw.Shape(tensor))
-    return raw.BroadcastTo(raw.ExpandDims(tensor, 0), shape)
+    rank = tensor.shape.ndims
+    if rank is None:
+        shape = joined(loop, [loop.count], raw.Shape(tensor))
+        return raw.BroadcastTo(raw.ExpandDims(tensor, 0), shape)
+    # GPUs tile integers, too, but have no kernel that broadcasts them.
+    return raw.Tile(raw.ExpandDims(tensor, 0), raw.Pack([loop.count, *[1] * rank]))
 
 
 def joined(loop: Loop, first: Any, rest: Any) -> Any:
