@@ -36,6 +36,14 @@ from capstan.contrib.learn.export_strategy import make_export_strategy as make_e
 from capstan.contrib.learn.graph_actions import infer as infer
 from capstan.contrib.learn.graph_actions import run_feeds as run_feeds
 from capstan.contrib.learn.graph_actions import run_n as run_n
+from capstan.contrib.learn.heads import Head as Head
+from capstan.contrib.learn.heads import binary_svm_head as binary_svm_head
+from capstan.contrib.learn.heads import multi_class_head as multi_class_head
+from capstan.contrib.learn.heads import multi_head as multi_head
+from capstan.contrib.learn.heads import multi_label_head as multi_label_head
+from capstan.contrib.learn.heads import no_op_train_fn as no_op_train_fn
+from capstan.contrib.learn.heads import poisson_regression_head as poisson_regression_head
+from capstan.contrib.learn.heads import regression_head as regression_head
 from capstan.contrib.learn.kmeans import KMeansClustering as KMeansClustering
 from capstan.contrib.learn.metric_spec import MetricSpec as MetricSpec
 from capstan.contrib.learn.mode_keys import ModeKeys as ModeKeys
@@ -43,8 +51,10 @@ from capstan.contrib.learn.model_fn import ModelFnOps as ModelFnOps
 from capstan.contrib.learn.pandas_data import extract_pandas_data as extract_pandas_data
 from capstan.contrib.learn.pandas_data import extract_pandas_labels as extract_pandas_labels
 from capstan.contrib.learn.pandas_data import extract_pandas_matrix as extract_pandas_matrix
+from capstan.contrib.learn.problem_type import ProblemType as ProblemType
 from capstan.contrib.learn.run_config import RunConfig as RunConfig
 from capstan.contrib.learn.run_config import TaskType as TaskType
+from capstan.contrib.learn.svm import SVM as SVM
 from capstan.core import alias, public
 from capstan.train import NanLossDuringTrainingError as NanLossDuringTrainingError
 
@@ -63,7 +73,12 @@ alias.grow(
             )
             for name in _ESTIMATORS
         },
+        "head": (f"{_HERE}.heads",),
         "estimators": _LEARN,
+        "python.learn.estimators.constants": (f"{_HERE}.problem_type",),
+        "python.learn.estimators.head": (f"{_HERE}.heads",),
+        "python.learn.estimators.svm": (f"{_HERE}.svm",),
+        "python.learn.estimators.metric_key": (f"{_HERE}.canned_heads",),
         "python.learn.estimators": _LEARN,
         "python.learn.datasets.base": (f"{_HERE}.datasets",),
         "python.learn.datasets.mnist": (f"{_HERE}.datasets",),

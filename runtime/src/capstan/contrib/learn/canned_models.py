@@ -39,7 +39,7 @@ class Canned(estimators.Estimator):
         def build(features: Any, labels: Any, mode: str, config: Any) -> Any:
             scope = variable_scope.get_variable_scope()
             with scope_block.variable_scope(scope, custom_getter=_renamed):
-                spec = core.model_fn(_by_name(features), labels, mode, config)
+                spec = core.model_fn(by_name(features), labels, mode, config)
             return spec._replace(predictions=named(spec.predictions))
 
         super().__init__(build, core.model_dir, config, None, feature_engineering_fn)
@@ -101,7 +101,7 @@ def _renamed(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -
     return getter(f"{layer}/{_DENSE[kind]}" if is_dense else name, *args, **kwargs)
 
 
-def _by_name(features: Any) -> Any:
+def by_name(features: Any) -> Any:
     """Return features by name, also if they are one tensor or have no name."""
     if not isinstance(features, Mapping):
         return {columns_of.UNNAMED: features}

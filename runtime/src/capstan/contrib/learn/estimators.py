@@ -39,7 +39,12 @@ class Estimator:
             raise ValueError("model_fn must be provided to Estimator.")
         self._metrics: Mapping[Any, Any] | None = None
         self._params = params
-        adapted = _adapted(model_fn, params, lambda: self.model_dir, feature_engineering_fn)
+        self._is_exported = False
+        self._default_output: str | None = None
+        adapted = _adapted(
+            model_fn, params, lambda: self.model_dir, feature_engineering_fn,
+            lambda made: made.spec_of_estimator(self._is_exported, self._default_output),
+        )  # fmt: skip
 
         def build(features: Any, labels: Any, mode: str, config: Any) -> Any:
             spec = adapted(features, labels, mode, config)
@@ -157,13 +162,18 @@ class Estimator:
     ) -> bytes:
         """Write a SavedModel to a new folder, and return the folder. Blocks.
 
-        `serving_input_fn` returns `InputFnOps` or a receiver of `tf.estimator.export`. Raises as
-        `tf.estimator.Estimator.export_saved_model`.
+        `serving_input_fn` returns `InputFnOps` or a receiver of `tf.estimator.export`. If the model
+        has several heads, `default_output_alternative_key` is the name of the default one. Raises
+        as `tf.estimator.Estimator.export_saved_model` and `ModelFnOps.estimator_spec`.
         """
         receive = export_strategy.receiver_fn(serving_input_fn)
-        return self._core.export_savedmodel(
-            export_dir_base, receive, assets_extra, as_text, checkpoint_path
-        )
+        self._is_exported, self._default_output = True, default_output_alternative_key
+        try:
+            return self._core.export_savedmodel(
+                export_dir_base, receive, assets_extra, as_text, checkpoint_path
+            )
+        finally:
+            self._is_exported, self._default_output = False, None
 
 
 class SKCompat:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from capstan.estimator import arguments, exporter, receiver_fns, receivers
+from capstan.estimator import estimator as core
 
 
 class ExportStrategy(NamedTuple):
@@ -50,8 +51,10 @@ def make_export_strategy(
 ) -> ExportStrategy:
     """Return a strategy that exports SavedModels, and keeps the newest `exports_to_keep`.
 
-    `serving_input_fn` returns `InputFnOps` or a receiver of `tf.estimator.export`. The default
-    signature is that of the model, so `default_output_alternative_key` has no effect.
+    `serving_input_fn` returns `InputFnOps` or a receiver of `tf.estimator.export`.
+    `default_output_alternative_key` is the name of the head that is served by default, if an
+    estimator of `tf.contrib.learn` has several heads. An export raises ValueError if an estimator
+    of `tf.estimator` gets the key.
     """
 
     latest = exporter.LatestExporter(
@@ -59,9 +62,27 @@ def make_export_strategy(
     )
 
     def export_fn(estimator: Any, export_dir_base: str, checkpoint_path: Any = None) -> Any:
+        if default_output_alternative_key is not None:
+            estimator = _WithDefault(estimator, default_output_alternative_key)
         return latest.export(estimator, export_dir_base, checkpoint_path, {}, False)
 
     return ExportStrategy("Servo", export_fn, strip_default_attrs)
+
+
+class _WithDefault:
+    """An estimator that exports with a default head."""
+
+    def __init__(self, estimator: Any, key: str) -> None:
+        if isinstance(estimator, core.Estimator):
+            raise ValueError(  # noqa: TRY004 - the key is wrong, not the type
+                "default_output_alternative_key is not supported in core Estimator. Given: " + key
+            )
+        self._estimator, self._key = estimator, key
+
+    def export_savedmodel(self, *args: Any, **kwargs: Any) -> Any:
+        return self._estimator.export_savedmodel(
+            *args, default_output_alternative_key=self._key, **kwargs
+        )
 
 
 class InputFnOps(NamedTuple):

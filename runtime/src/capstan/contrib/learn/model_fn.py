@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
-from capstan.contrib.learn import metric_spec, mode_keys
+from capstan.contrib.learn import metric_spec, mode_keys, output_alternatives
 from capstan.estimator import arguments, estimator_spec
+from capstan.estimator.mode_keys import LOSS_METRIC_KEY
 
 
 class _Fields(NamedTuple):
@@ -23,7 +24,8 @@ class ModelFnOps(_Fields):
     """The operations of a model in one mode. Training needs `loss` and `train_op`.
 
     Evaluation needs `loss`, and the other modes need `predictions`. `eval_metric_ops` has tuples of
-    a value and an update by name. `output_alternatives` has no effect.
+    a value and an update by name. The loss is no metric, because an estimator adds it.
+    `output_alternatives` has the problem type and the outputs of each head, by its name.
 
     Raises:
         ValueError: the mode is unknown, or a field of the mode is missing.
@@ -43,13 +45,47 @@ class ModelFnOps(_Fields):
         return made
 
     def estimator_spec(self, default_serving_output_alternative_key: str | None = None) -> Any:
-        """Return the operations as an EstimatorSpec. The key has no effect."""
+        """Return the operations as an EstimatorSpec. Each output alternative is an export output.
+
+        The key is the alternative that is served by default. It may be None if there is only one.
+
+        Raises:
+            ValueError: there is no such alternative, or the key of several is missing.
+        """
+        outputs = None
+        if self.output_alternatives:
+            outputs = output_alternatives.export_outputs(
+                self.output_alternatives, default_serving_output_alternative_key
+            )
+        return self._spec(outputs)
+
+    def spec_of_estimator(self, is_exported: bool, default: str | None) -> Any:
+        """Return the EstimatorSpec with which the estimators of `tf.contrib.learn` work.
+
+        They name exports as `default_input_alternative:HEAD`, and only exports need a default.
+
+        Raises:
+            ValueError: as `estimator_spec`, if the model is exported.
+        """
+        if not self.output_alternatives:
+            return self._spec(None)
+        if not is_exported:
+            return self._spec({})
+        outputs = output_alternatives.export_outputs(
+            self.output_alternatives, default, output_alternatives.INPUT_PREFIX
+        )
+        return self._spec(outputs)
+
+    def _spec(self, export_outputs: dict[str, Any] | None) -> Any:
+        metrics = dict(self.eval_metric_ops or {})
+        metrics.pop(LOSS_METRIC_KEY, None)
         return estimator_spec.EstimatorSpec(
             self.mode,
             self.predictions,
             self.loss,
             self.train_op,
-            self.eval_metric_ops,
+            metrics,
+            export_outputs,
             training_chief_hooks=self.training_chief_hooks,
             training_hooks=self.training_hooks,
             scaffold=self.scaffold,
@@ -61,12 +97,13 @@ def adapted(
     params: Any,
     model_dir: Callable[[], str],
     feature_engineering_fn: Callable[[Any, Any], Any] | None,
+    to_spec: Callable[[ModelFnOps], Any],
 ) -> Callable[..., Any]:
     """Return a function that `tf.estimator.Estimator` takes and that calls an old `model_fn`.
 
     An old function takes features and labels by place. It may take `mode`, `params`, `config` and
     `model_dir` by name. It returns `ModelFnOps`, an EstimatorSpec, or a tuple of predictions, loss
-    and train op.
+    and train op. `to_spec` returns the EstimatorSpec of `ModelFnOps`.
     """
     names = arguments.names(model_fn)
 
@@ -85,7 +122,7 @@ def adapted(
                     "of predictions, loss and train_op."
                 )
             made = ModelFnOps(mode, *made)
-        return made.estimator_spec()
+        return to_spec(made)
 
     return call
 

@@ -108,11 +108,28 @@ def spec(
         return head.create_estimator_spec(**given)
     column = head._weight_column
     weight_key = column if column is None or isinstance(column, str) else column.key
+    train_op, update = step(optimizer, features, labels, weight_key, loss, by_column, bias)
+    built = head.create_estimator_spec(**given, train_op_fn=lambda _: train_op)
+    return built._replace(training_chief_hooks=(*built.training_chief_hooks, update))
+
+
+def step(
+    optimizer: LinearSDCA,
+    features: Mapping[str, Any],
+    labels: Any,
+    weight_key: str | None,
+    loss: str,
+    by_column: Mapping[Any, Any],
+    bias: Any,
+) -> tuple[Any, hook.SessionRunHook]:
+    """Return the operation that visits the examples of a batch, and a hook of the chief.
+
+    The hook sets the weights of the model. `loss` is a name of a loss of the operation
+    SdcaOptimizerV2. `by_column` and `bias` are those of `linear_logits.weighted_sum`.
+    """
     problem = _Problem(optimizer, features, by_column, bias)
     train_op = problem.train_op(labels, weight_key, loss)
-    built = head.create_estimator_spec(**given, train_op_fn=lambda _: train_op)
-    update = _UpdateWeightsHook(problem, train_op)
-    return built._replace(training_chief_hooks=(*built.training_chief_hooks, update))
+    return train_op, _UpdateWeightsHook(problem, train_op)
 
 
 class _Problem:
