@@ -269,6 +269,7 @@ _PACKAGES = frozenset(
         "seq2seq",
         "slim",
         "sparsemax",
+        "timeseries",
         "tpu",
     )
 )
