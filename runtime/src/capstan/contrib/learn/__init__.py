@@ -36,6 +36,11 @@ from capstan.contrib.learn.export_strategy import make_export_strategy as make_e
 from capstan.contrib.learn.graph_actions import infer as infer
 from capstan.contrib.learn.graph_actions import run_feeds as run_feeds
 from capstan.contrib.learn.graph_actions import run_n as run_n
+from capstan.contrib.learn.head_estimators import DNNEstimator as DNNEstimator
+from capstan.contrib.learn.head_estimators import (
+    DNNLinearCombinedEstimator as DNNLinearCombinedEstimator,
+)
+from capstan.contrib.learn.head_estimators import LinearEstimator as LinearEstimator
 from capstan.contrib.learn.heads import Head as Head
 from capstan.contrib.learn.heads import binary_svm_head as binary_svm_head
 from capstan.contrib.learn.heads import multi_class_head as multi_class_head

@@ -38,7 +38,7 @@ class Canned(estimators.Estimator):
 
         def build(features: Any, labels: Any, mode: str, config: Any) -> Any:
             scope = variable_scope.get_variable_scope()
-            with scope_block.variable_scope(scope, custom_getter=_renamed):
+            with scope_block.variable_scope(scope, custom_getter=renamed):
                 spec = core.model_fn(by_name(features), labels, mode, config)
             return spec._replace(predictions=named(spec.predictions))
 
@@ -94,7 +94,7 @@ class Regressor(Canned):
         return self._predicted(PredictionKey.SCORES, x, input_fn, batch_size, as_iterable)
 
 
-def _renamed(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+def renamed(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
     """Return a variable. Those of deep layers have the names of `tf.contrib.layers`."""
     layer, _, kind = name.rpartition("/")
     is_dense = layer.startswith("dnn/") and kind in _DENSE

@@ -134,13 +134,39 @@ class DNNLinearCombinedEstimator(estimator.Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ) -> None:
-        wide = _Wide(tuple(linear_feature_columns or ()), linear_optimizer, linear_sparse_combiner)
-        deep = _Deep(
-            tuple(dnn_feature_columns or ()), dnn_optimizer, tuple(dnn_hidden_units or ()),
-            dnn_activation_fn, dnn_dropout, batch_norm,
+        model = model_fn(
+            head, linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer,
+            dnn_hidden_units, dnn_activation_fn, dnn_dropout, input_layer_partitioner, batch_norm,
+            linear_sparse_combiner,
         )  # fmt: skip
-        _check(wide, deep)
-        super().__init__(_model_fn(head, wide, deep, input_layer_partitioner), model_dir, config)
+        super().__init__(model, model_dir, config)
+
+
+def model_fn(
+    head: heads.Head,
+    linear_feature_columns: Iterable[Any] | None,
+    linear_optimizer: Any,
+    dnn_feature_columns: Iterable[Any] | None,
+    dnn_optimizer: Any,
+    dnn_hidden_units: Iterable[int] | None,
+    dnn_activation_fn: Any,
+    dnn_dropout: float | None,
+    input_layer_partitioner: Any,
+    batch_norm: bool,
+    linear_sparse_combiner: str,
+) -> Callable[..., Any]:
+    """Return the function that builds the model of an Estimator with this head.
+
+    Raises:
+        ValueError: there are no columns, or the network has columns and no units.
+    """
+    wide = _Wide(tuple(linear_feature_columns or ()), linear_optimizer, linear_sparse_combiner)
+    deep = _Deep(
+        tuple(dnn_feature_columns or ()), dnn_optimizer, tuple(dnn_hidden_units or ()),
+        dnn_activation_fn, dnn_dropout, batch_norm,
+    )  # fmt: skip
+    _check(wide, deep)
+    return _model_fn(head, wide, deep, input_layer_partitioner)
 
 
 @dataclass(frozen=True, slots=True)
