@@ -105,7 +105,7 @@ class _WithGradient:
         result, gradient = self._f(*arguments)
         inputs = nest.flatten(arguments)
         results = [convert.convert_to_tensor(each) for each in nest.flatten(result)]
-        variables = _variables(results, inputs)
+        variables = variables_of(results, inputs)
         parameters = inspect.signature(gradient).parameters
         takes_variables = "variables" in parameters or any(
             each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()
@@ -148,7 +148,7 @@ def _leaves(gradients: Any) -> list[Any]:
     return [leaf for part in gradients for leaf in _leaves(part)]
 
 
-def _variables(results: Sequence[graphs.Tensor], inputs: Sequence[graphs.Tensor]) -> list[Any]:
+def variables_of(results: Sequence[graphs.Tensor], inputs: Sequence[graphs.Tensor]) -> list[Any]:
     """Return the trainable variables from which differentiable paths lead to `results`.
 
     Paths through `inputs` do not count. The variables are sorted by name.

@@ -3,7 +3,6 @@
 from typing import Any
 
 from capstan.api.absent import absent
-from capstan.api.custom_gradient import recompute_grad as recompute_grad
 from capstan.api.embedding_ops import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from capstan.contrib.layers.adaptive_clipping import adaptive_clipping_fn as adaptive_clipping_fn
 from capstan.contrib.layers.arrangements import dense_to_sparse as dense_to_sparse
@@ -99,11 +98,13 @@ from capstan.contrib.layers.pooling import avg_pool2d as avg_pool2d
 from capstan.contrib.layers.pooling import avg_pool3d as avg_pool3d
 from capstan.contrib.layers.pooling import max_pool2d as max_pool2d
 from capstan.contrib.layers.pooling import max_pool3d as max_pool3d
+from capstan.contrib.layers.recomputation import recompute_grad as recompute_grad
 from capstan.contrib.layers.regularizers import apply_regularization as apply_regularization
 from capstan.contrib.layers.regularizers import l1_l2_regularizer as l1_l2_regularizer
 from capstan.contrib.layers.regularizers import l1_regularizer as l1_regularizer
 from capstan.contrib.layers.regularizers import l2_regularizer as l2_regularizer
 from capstan.contrib.layers.regularizers import sum_regularizer as sum_regularizer
+from capstan.contrib.layers.reversible import rev_block as rev_block
 from capstan.contrib.layers.summaries import summarize_activation as summarize_activation
 from capstan.contrib.layers.summaries import summarize_activations as summarize_activations
 from capstan.contrib.layers.summaries import summarize_biases as summarize_biases
@@ -127,6 +128,10 @@ alias.grow(
         "python.layers.initializers": ("capstan.contrib.layers.initializers",),
         "python.layers.layers": (__name__,),
         "python.layers.normalization": (__name__,),
+        "python.layers.rev_block_lib": (
+            "capstan.contrib.layers.reversible",
+            "capstan.contrib.layers.recomputation",
+        ),
         "python.layers.regularizers": ("capstan.contrib.layers.regularizers",),
         "python.layers.summaries": (__name__,),
         "python.layers.optimizers": (
