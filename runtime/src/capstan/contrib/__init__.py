@@ -241,6 +241,7 @@ _PACKAGES = frozenset(
     (
         "checkpoint",
         "cluster_resolver",
+        "constrained_optimization",
         "crf",
         "cudnn_rnn",
         "data",
