@@ -112,6 +112,9 @@ alias.grow(
             _only(KMeansClustering="capstan.estimator.canned.kmeans"),
         ),
         **dict.fromkeys(("batching", "batching.python.ops.batch_ops"), (_BATCHING,)),
+        **dict.fromkeys(
+            ("grid_rnn", "grid_rnn.python.ops.grid_rnn_cell"), ("capstan.contrib.grid_rnn_cells",)
+        ),
         "hooks": (_only(ProfilerHook="capstan.train"),),
         "keras": ("capstan.keras",),
         "lookup": ("capstan.contrib.lookup_tables",),
