@@ -23,6 +23,8 @@ from capstan.contrib.estimator.heads import multi_head as multi_head
 from capstan.contrib.estimator.heads import multi_label_head as multi_label_head
 from capstan.contrib.estimator.heads import poisson_regression_head as poisson_regression_head
 from capstan.contrib.estimator.heads import regression_head as regression_head
+from capstan.contrib.estimator.recurrent import RNNClassifier as RNNClassifier
+from capstan.contrib.estimator.recurrent import RNNEstimator as RNNEstimator
 from capstan.contrib.estimator.replication import TowerOptimizer as TowerOptimizer
 from capstan.contrib.estimator.replication import replicate_model_fn as replicate_model_fn
 from capstan.contrib.estimator.saved_models import SavedModelEstimator as SavedModelEstimator
@@ -33,6 +35,7 @@ from capstan.contrib.estimator.trees import (
     boosted_trees_regressor_train_in_memory as boosted_trees_regressor_train_in_memory,
 )
 from capstan.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
+from capstan.estimator.early_stopping import read_eval_metrics as read_eval_metrics
 from capstan.estimator.early_stopping import stop_if_higher_hook as stop_if_higher_hook
 from capstan.estimator.early_stopping import stop_if_lower_hook as stop_if_lower_hook
 from capstan.estimator.early_stopping import stop_if_no_decrease_hook as stop_if_no_decrease_hook
@@ -51,6 +54,8 @@ from capstan.estimator.stop_at_checkpoint import (
 
 __all__ = [
     "InMemoryEvaluatorHook",
+    "RNNClassifier",
+    "RNNEstimator",
     "SavedModelEstimator",
     "TowerOptimizer",
     "add_metrics",
@@ -73,6 +78,7 @@ __all__ = [
     "multi_head",
     "multi_label_head",
     "poisson_regression_head",
+    "read_eval_metrics",
     "regression_head",
     "replicate_model_fn",
     "stop_if_higher_hook",
