@@ -105,6 +105,9 @@ from capstan.contrib.layers.regularizers import l1_regularizer as l1_regularizer
 from capstan.contrib.layers.regularizers import l2_regularizer as l2_regularizer
 from capstan.contrib.layers.regularizers import sum_regularizer as sum_regularizer
 from capstan.contrib.layers.reversible import rev_block as rev_block
+from capstan.contrib.layers.sequence_columns import (
+    sequence_input_from_feature_columns as sequence_input_from_feature_columns,
+)
 from capstan.contrib.layers.summaries import summarize_activation as summarize_activation
 from capstan.contrib.layers.summaries import summarize_activations as summarize_activations
 from capstan.contrib.layers.summaries import summarize_biases as summarize_biases
@@ -123,7 +126,7 @@ alias.grow(
         "python.layers.encoders": (__name__,),
         **dict.fromkeys(
             ("feature_column", "python.layers.feature_column", "python.layers.feature_column_ops"),
-            ("capstan.contrib.layers.feature_columns",),
+            ("capstan.contrib.layers.feature_columns", "capstan.contrib.layers.sequence_columns"),
         ),
         "python.layers.initializers": ("capstan.contrib.layers.initializers",),
         "python.layers.layers": (__name__,),

@@ -24,6 +24,7 @@ from capstan.contrib.learn.canned import (
 )
 from capstan.contrib.learn.canned_heads import MetricKey as MetricKey
 from capstan.contrib.learn.canned_models import PredictionKey as PredictionKey
+from capstan.contrib.learn.dynamic_rnn import DynamicRnnEstimator as DynamicRnnEstimator
 from capstan.contrib.learn.estimators import Estimator as Estimator
 from capstan.contrib.learn.estimators import SKCompat as SKCompat
 from capstan.contrib.learn.experiment import Experiment as Experiment
@@ -82,6 +83,13 @@ alias.grow(
         "estimators": _LEARN,
         "python.learn.estimators.constants": (f"{_HERE}.problem_type",),
         "python.learn.estimators.head": (f"{_HERE}.heads",),
+        **dict.fromkeys(
+            (
+                "python.learn.estimators.dynamic_rnn_estimator",
+                "python.learn.estimators.rnn_common",
+            ),
+            (f"{_HERE}.dynamic_rnn",),
+        ),
         "python.learn.estimators.svm": (f"{_HERE}.svm",),
         "python.learn.estimators.metric_key": (f"{_HERE}.canned_heads",),
         "python.learn.estimators": _LEARN,
