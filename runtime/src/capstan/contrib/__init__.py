@@ -138,6 +138,11 @@ alias.grow(
             ),
         ),
         "proto": ("capstan.api.proto_ops",),
+        **dict.fromkeys(
+            ("recurrent", "recurrent.python.recurrent_api"), ("capstan.contrib.functional_rnn",)
+        ),
+        "recurrent.python.ops.functional_rnn": ("capstan.contrib.functional_rnn",),
+        "recurrent.python.ops.recurrent": ("capstan.contrib.recurrent_loops",),
         "saved_model": (
             {
                 "load_keras_model": "capstan.keras.saved_models.load_from_saved_model",
