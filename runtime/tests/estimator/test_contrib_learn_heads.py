@@ -105,6 +105,7 @@ def test_a_head_of_two_classes() -> None:
         "accuracy/threshold_0.900000_mean": 0.75,
         "labels/actual_label_mean": 0.5,
         "labels/prediction_mean": pytest.approx(chances.mean(), rel=1e-5),
+        "loss": pytest.approx(loss, rel=1e-5),
         "precision/positive_threshold_0.500000_mean": pytest.approx(2 / 3),
         "precision/positive_threshold_0.900000_mean": pytest.approx(1),
         "recall/positive_threshold_0.500000_mean": pytest.approx(1),
@@ -144,13 +145,13 @@ def test_heads_of_numbers_and_of_support_vector_machines() -> None:
     loss, predictions, metrics = run(learn.binary_svm_head(), EVAL, labels, COLUMN)
     assert loss == pytest.approx(np.maximum(0, 1 - signs * COLUMN).mean())
     assert predictions["classes"].tolist() == [1, 0, 1, 1]
-    assert metrics == {"accuracy": 0.75}
+    assert metrics == {"accuracy": 0.75, "loss": pytest.approx(loss)}
     values = np.array([1.0, 2.0, 3.0, 4.0])
     head = learn.regression_head(link_fn=tf.square)
     loss, predictions, metrics = run(head, EVAL, values, COLUMN)
     assert loss == pytest.approx(((COLUMN[:, 0] - values) ** 2).mean())
     np.testing.assert_allclose(predictions["scores"], COLUMN[:, 0] ** 2)
-    assert metrics == {}
+    assert metrics == {"loss": pytest.approx(loss)}
     head = learn.poisson_regression_head()
     loss, predictions, _ = run(head, EVAL, values.astype("f"), COLUMN)
     stirling = values * np.log(values) - values + 0.5 * np.log(2 * np.pi * values)
@@ -208,6 +209,7 @@ def test_a_centered_bias_learns_the_mean() -> None:
     ("make", "match"),
     [
         (lambda: learn.multi_class_head(1), "n_classes must be > 1"),
+        (lambda: learn.head._multi_class_head(None), "n_classes must be > 1"),
         (lambda: learn.multi_class_head(2, label_keys=["a", "b"]), "label_keys"),
         (lambda: learn.multi_class_head(3, metric_class_ids=[3]), "Class ID 3"),
         (lambda: learn.multi_class_head(3, loss_fn=lambda labels, logits: 0), "weights not found"),

@@ -37,7 +37,6 @@ def evaluated(fetches: Any) -> Any:
 def test_predictions_continue_window_after_window(inputs: int, outputs: int, steps: int) -> None:
     with tf.Graph().as_default():
         model = ts.ARModel(7, inputs, outputs, 1, counting)
-        model.initialize_graph()
         state = (
             np.arange(inputs)[None], np.full([1, inputs, 1], 5.0), np.zeros([1, inputs, 0]),
         )  # fmt: skip

@@ -107,13 +107,18 @@ class _Loop:
             state = [array_ops.identity(each[number]) for each in before]
             step = nest.map_structure(array_ops.identity, _at(inputs, first + number))
             slope = [
-                each if more is None else each + more[first + number]
-                for each, more in zip(carried, of_states, strict=True)
+                each if every is None else each + every[first + number]
+                for each, every in zip(carried, of_states, strict=True)
             ]
             packed = nest.pack_sequence_as(self._like[1], state)
             found = self._of_step(weights, packed, step, _at(extras, number), slope)
-            sums = [each + more for each, more in zip(sums, found[0], strict=True)]
-            return number - 1, sums, _shaped(found[1], carried), _written(kept, number, found[2])
+            more = [each + slope for each, slope in zip(sums, found[0], strict=True)]
+            return (
+                number - 1,
+                _shaped(more, sums),
+                _shaped(found[1], carried),
+                _written(kept, number, found[2]),
+            )
 
         arrays = _arrays([each.dtype for each in flat_inputs], count)
         carried = [

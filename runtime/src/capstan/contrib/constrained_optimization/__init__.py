@@ -25,6 +25,7 @@ from capstan.contrib.constrained_optimization.regret import (
     AdditiveSwapRegretOptimizer,
     MultiplicativeSwapRegretOptimizer,
 )
+from capstan.core import alias
 
 __all__ = [
     "AdditiveExternalRegretOptimizer",
@@ -36,10 +37,22 @@ __all__ = [
     "find_best_candidate_index",
 ]
 
+_HERE = "capstan.contrib.constrained_optimization"
+alias.grow(
+    __name__,
+    {
+        "python.candidates": (f"{_HERE}.candidates",),
+        "python.constrained_minimization_problem": (f"{_HERE}.problem",),
+        "python.constrained_optimizer": (f"{_HERE}.optimizer",),
+        "python.external_regret_optimizer": (f"{_HERE}.regret",),
+        "python.swap_regret_optimizer": (f"{_HERE}.regret",),
+    },
+)
+
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.constrained_optimization", name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *alias.inside(globals())})

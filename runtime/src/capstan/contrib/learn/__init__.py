@@ -69,6 +69,14 @@ _LEARN: alias.Homes = (_HERE,)
 _ESTIMATORS = (
     "dnn", "dnn_linear_combined", "estimator", "linear", "model_fn", "prediction_key", "run_config",
 )  # fmt: skip
+_OLD_HEADS = {
+    f"_{name}": f"{_HERE}.heads.{name}"
+    for name in (
+        "binary_svm_head", "multi_class_head", "multi_head", "multi_label_head",
+        "poisson_regression_head", "regression_head",
+    )
+}  # fmt: skip
+"""The names of heads in old programs."""
 alias.grow(
     __name__,
     {
@@ -79,10 +87,9 @@ alias.grow(
             )
             for name in _ESTIMATORS
         },
-        "head": (f"{_HERE}.heads",),
+        **dict.fromkeys(("head", "python.learn.estimators.head"), (f"{_HERE}.heads", _OLD_HEADS)),
         "estimators": _LEARN,
         "python.learn.estimators.constants": (f"{_HERE}.problem_type",),
-        "python.learn.estimators.head": (f"{_HERE}.heads",),
         **dict.fromkeys(
             (
                 "python.learn.estimators.dynamic_rnn_estimator",

@@ -70,7 +70,7 @@ def multi_class_head(
             for two classes, `label_keys` has another size, a class of the metrics is unknown, or
             `loss_fn` does not take the arguments.
     """
-    if n_classes < 2:
+    if not n_classes or n_classes < 2:
         raise ValueError(f"n_classes must be > 1 for classification: {n_classes}.")
     settings = single_head.Settings(label_name, weight_column_name, enable_centered_bias, head_name)
     loss = head_losses.custom(loss_fn)

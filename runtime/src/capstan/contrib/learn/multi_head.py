@@ -6,6 +6,7 @@ from typing import Any
 from capstan.api import array_ops, control_flow_ops, math_ops, scope_block
 from capstan.contrib.learn import model_fn, single_head
 from capstan.contrib.learn.mode_keys import ModeKeys
+from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.train import summary
 
@@ -30,9 +31,9 @@ class LossOnlyHead(single_head.Head):
         if mode == ModeKeys.INFER:
             return model_fn.ModelFnOps(mode, {}, eval_metric_ops={})
         with scope_block.variable_scope(scope, self.head_name):
-            loss = self._loss_fn()
-            if isinstance(loss, list):
-                loss = math_ops.add_n(loss)
+            losses = self._loss_fn()
+            losses = losses if isinstance(losses, list) else [losses]
+            loss = math_ops.add_n([convert.convert_to_tensor(each) for each in losses])
             with graphs.get_default_graph().name_scope(""):
                 name = f"{single_head.LOSS}/{self.head_name}"
                 summary.scalar(name, array_ops.identity(loss))

@@ -111,8 +111,7 @@ class SingleHead(Head):
                     loss = reported
                 with scoped(None, "metrics"):
                     metric_ops = self._named(self._metrics(predictions, found, weights))
-                    if self.head_name:
-                        metric_ops[self._key(LOSS)] = head_metrics.mean(reported)
+                    metric_ops[self._key(LOSS)] = head_metrics.mean(reported)
             return model_fn.ModelFnOps(
                 mode, predictions, loss, train_op, metric_ops, self._alternatives(predictions)
             )
@@ -145,7 +144,7 @@ class SingleHead(Head):
             raise ValueError("Both logits and logits_input supplied.")
         logits = convert.convert_to_tensor(logits, name="logits")
         if logits.shape.ndims is not None:
-            logits.shape[-1:].assert_is_compatible_with([self._dimension])
+            logits.shape.dims[-1].assert_is_compatible_with(self._dimension)
         return logits
 
     def _key(self, name: str) -> str:

@@ -246,8 +246,11 @@ class ARModel(model.TimeSeriesModel):
     def predict(self, features: Mapping[str, Any]) -> dict[str, Any]:
         """Return the mean and the variances at times after a state, window after window.
 
-        The predicted means are the values of the next input window.
+        The predicted means are the values of the next input window. If the model has not been begun
+        in the default graph, it is, without statistics.
         """
+        if not self._graph_initialized:
+            self.initialize_graph()
         times = math_ops.cast(features[PredictionFeatures.TIMES], dtypes.int64)
         exogenous = self._process_exogenous_features(times, features)
         old_times, old_values, old_exogenous = features[PredictionFeatures.STATE_TUPLE]
