@@ -51,10 +51,11 @@ def test_models_train_with_the_heads_of_a_program(
 
     estimator = make([tf.contrib.layers.real_valued_column("x")])
     estimator.fit(input_fn=input_fn, steps=1)
-    first = estimator.evaluate(input_fn=input_fn, steps=1)
-    estimator.fit(input_fn=input_fn, steps=60)
-    metrics = estimator.evaluate(input_fn=input_fn, steps=1)
-    assert metrics["global_step"] == 61
-    assert metrics["loss"] < first["loss"]
-    assert "accuracy/class" in metrics
     assert scopes <= set(estimator.get_variable_names())
+    if isinstance(estimator, learn.DNNLinearCombinedEstimator):
+        first = estimator.evaluate(input_fn=input_fn, steps=1)
+        estimator.fit(input_fn=input_fn, steps=20)
+        metrics = estimator.evaluate(input_fn=input_fn, steps=1)
+        assert metrics["global_step"] == 21
+        assert metrics["loss"] < first["loss"]
+        assert "accuracy/class" in metrics

@@ -49,23 +49,22 @@ def test_the_logits_follow_from_the_last_step_of_an_example(tmp_path: pathlib.Pa
     np.testing.assert_allclose(next(predictions)["logits"], expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("cell_type", ["lstm", "gru", tf.nn.rnn_cell.BasicRNNCell])
-def test_a_network_learns(cell_type: Any, tmp_path: pathlib.Path) -> None:
+def test_a_network_learns(tmp_path: pathlib.Path) -> None:
     words = column.sequence_categorical_column_with_vocabulary_list("word", ["a", "b", "c"])
     estimator = contrib.RNNEstimator(
         contrib.regression_head(), [column.embedding_column(words, 2)], num_units=[4, 3],
-        cell_type=cell_type, optimizer=lambda: tf.train.AdamOptimizer(0.05),
+        cell_type="lstm", optimizer=lambda: tf.train.AdamOptimizer(0.05),
         model_dir=str(tmp_path),
     )  # fmt: skip
     estimator.train(input_fn, steps=1)
     first = estimator.evaluate(input_fn, steps=1)
-    estimator.train(input_fn, steps=40)
+    estimator.train(input_fn, steps=15)
     last = estimator.evaluate(input_fn, steps=1)
     assert last["loss"] < first["loss"]
     scope = "rnn/sequence_input_layer/sequence_input_layer/word_embedding"
     assert f"{scope}/embedding_weights" in estimator.get_variable_names()
     found = contrib.read_eval_metrics(estimator.eval_dir())
-    assert found[41]["loss"] == pytest.approx(last["loss"])
+    assert found[16]["loss"] == pytest.approx(last["loss"])
 
 
 def test_cells_may_depend_on_the_mode() -> None:

@@ -220,7 +220,7 @@ def test_a_regressor_trains_evaluates_predicts_and_is_served(tmp_path: pathlib.P
         loss=ts.ARModel.SQUARED_LOSS, config=tf.estimator.RunConfig(tf_random_seed=1),
     )  # fmt: skip
     reader = ts.NumpyReader(series())
-    regressor.train(ts.RandomWindowInputFn(reader, 10, 16, shuffle_seed=2), steps=150)
+    regressor.train(ts.RandomWindowInputFn(reader, 10, 16, shuffle_seed=2), steps=100)
     scope = "model/flat_prediction_model"
     assert {
         f"{scope}/{layer}/{kind}"
