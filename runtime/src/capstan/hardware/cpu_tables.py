@@ -6,16 +6,12 @@ A model with many tables of embeddings changes some thousand rows of them in eac
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capstan.core import elementwise
 from capstan.core.arrays import Array
 from capstan.hardware import cpu_elementwise, cpu_loops
-
-if TYPE_CHECKING:
-    import llvmlite.binding as llvm
 
 Run = Callable[[Sequence[Sequence[Array]], Array, Array, Array, Sequence[Array]], None]
 """Changes rows in place.
@@ -80,7 +76,7 @@ class _Compiled:
 
         compiler = cpu_elementwise.compiler()
         text = llvm_tables.write(program, changed, width, np.dtype(index), compiler.vector)
-        self._engine: llvm.ExecutionEngine = compiler.engine(text)
+        self._engine = compiler.engine(text)  # It owns the code.
         array = ctypes.py_object
         signature = ctypes.CFUNCTYPE(None, array, array, array, ctypes.c_int64, array, array)
         self.call: Callable[..., None] = signature(
