@@ -180,6 +180,34 @@ def test_a_queue_gets_the_value_that_was_read_before_the_change() -> None:
         np.testing.assert_array_equal(session.run(queue.dequeue()), [1, 2])
 
 
+@pytest.mark.parametrize(
+    "queue",
+    [
+        lambda: tf.FIFOQueue(2, [tf.resource, tf.float32], [[], []]),
+        lambda: tf.FIFOQueue(2, [tf.resource, tf.float32]),
+        lambda: tf.PaddingFIFOQueue(2, [tf.resource, tf.float32], [[], []]),
+        lambda: tf.RandomShuffleQueue(2, 0, [tf.resource, tf.float32], [[], []]),
+    ],
+)
+def test_a_queue_hands_over_the_handle_of_a_variable(queue: Any) -> None:
+    v, waiting = handle("v", []), queue()
+    enqueue, (dequeued, step) = waiting.enqueue((v, 2.0)), waiting.dequeue()
+    change = raw.AssignAddVariableOp(dequeued, step)
+    with tf.Session() as session:
+        session.run(raw.AssignVariableOp(v, 1.0))
+        session.run(enqueue)
+        session.run(change)
+        assert session.run(read(v)) == 3
+
+
+def test_a_queue_hands_over_the_handle_of_a_queue() -> None:
+    inner, outer = tf.FIFOQueue(2, [tf.int32], [[]]), tf.FIFOQueue(2, [tf.resource], [[]])
+    enqueue, size = outer.enqueue(inner.queue_ref), raw.QueueSizeV2(outer.dequeue())
+    with tf.Session() as session:
+        session.run([inner.enqueue_many([[5, 6]]), enqueue])
+        assert session.run(size) == 2
+
+
 ACTIONS = ("read", "view", "assign", "add", "copy")
 
 

@@ -1,18 +1,19 @@
 """Kernels of queues. A reference or a handle of a queue is the `resources.queue.Queue` itself."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.kernels import resources
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.resources import element_shapes, queue, queues
+from capstan.resources import element_shapes, queue, queues, waiters
 
 _KIND = "queue"
 
@@ -174,10 +175,14 @@ def _check_timeout(node: NodeContext) -> None:
 def _enqueue(method: Callable[..., None]) -> Callable[[NodeContext], Function]:
     def start(node: NodeContext) -> Function:
         _check_timeout(node)
+        types = node.input_dtypes[1:]
+        has_handles = dtypes.resource in types
 
         def enqueue(handle: Any, *components: Any, done: Any, cancellation: Any) -> None:
             target = resources.behind(handle)
             resources.check_signature(node, target.types, ())
+            if has_handles:
+                components = tuple(map(_as_array, components, types))
             method(target, components, done, cancellation)
 
         return enqueue
@@ -185,17 +190,42 @@ def _enqueue(method: Callable[..., None]) -> Callable[[NodeContext], Function]:
     return start
 
 
+def _as_array(component: Any, dtype: dtypes.DType) -> Any:
+    """Return a handle, which is a resource itself, as an array without axes."""
+    if dtype is not dtypes.resource or isinstance(component, np.ndarray):
+        return component
+    array = np.empty(1, object)
+    array[0] = component  # `array[()]` would read the elements of some resources.
+    return array.reshape(())
+
+
 def _dequeue(node: NodeContext) -> Function:
     _check_timeout(node)
     clock = node.resources.alarms
+    has_handles = dtypes.resource in node.output_dtypes
 
     def dequeue(handle: Any, *, done: Any, cancellation: Any) -> None:
         target = resources.behind(handle)
         resources.check_signature(node, (), target.types)
-        target.dequeue(done, cancellation)
+        target.dequeue(_handing_over(node, done) if has_handles else done, cancellation)
         target.watch(clock)
 
     return dequeue
+
+
+def _handing_over(node: NodeContext, done: waiters.Done) -> waiters.Done:
+    """Return a `done` that gets each single handle as the resource itself."""
+    types = node.output_dtypes
+
+    def hand_over(outputs: Sequence[Any], error: errors.OpError | None, *rest: Any) -> bool:
+        # There are no outputs if there is an error.
+        given = [
+            resources.behind(value) if dtype is dtypes.resource and value.ndim == 0 else value
+            for value, dtype in zip(outputs, types, strict=False)
+        ]
+        return done(given, error, *rest)
+
+    return hand_over
 
 
 def _dequeue_many(*, allow_small_batch: bool) -> Callable[[NodeContext], Function]:
