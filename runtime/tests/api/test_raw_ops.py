@@ -31,3 +31,17 @@ def test_an_unknown_operation_is_no_attribute_and_the_others_are_listed() -> Non
         tf.raw_ops.NoSuchOp  # noqa: B018 - the access fails
     assert {"MatMul", "VarHandleOp"} <= set(dir(tf.raw_ops))
     assert not any(name.startswith("_") for name in dir(tf.raw_ops))
+
+
+def test_a_list_of_shapes_and_types_may_hold_lists_and_names() -> None:
+    full = tf.raw_ops.FIFOQueue(component_types=["int32", tf.float32], shapes=[[], [None, 2]])
+    assert full.op.get_attr("component_types") == [tf.int32, tf.float32]
+    assert [shape.as_list() for shape in full.op.get_attr("shapes")] == [[], [None, 2]]
+    barrier = tf.raw_ops.Barrier(component_types=[tf.int32], shapes=[tf.TensorShape([])])
+    with tf.Session() as session:
+        assert session.run(tf.raw_ops.QueueSize(handle=full)) == 0
+        assert session.run(tf.raw_ops.BarrierReadySize(handle=barrier)) == 0
+    with pytest.raises(TypeError, match="Error converting shapes to a TensorShape"):
+        tf.raw_ops.FIFOQueue(component_types=[tf.int32], shapes=["x"])
+    with pytest.raises(TypeError, match="Expected DataType for argument 'component_types'"):
+        tf.raw_ops.FIFOQueue(component_types=[3.5])

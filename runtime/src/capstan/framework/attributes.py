@@ -6,11 +6,35 @@ from typing import Any, Final
 
 import numpy as np
 
-from capstan.core import attr_value, dimension, dtypes, tensor_shape
+from capstan.core import attr_value, dimension, dtypes, function, tensor_shape
 from capstan.framework import opdef
 
 # No real node has this many tensors. Without a limit, a malformed node could ask for a huge list.
 _MAX_TENSORS: Final = 1 << 16
+
+_LISTS: Final[dict[str, type[Any]]] = {
+    "OUT_TYPE": dtypes.DType,
+    "U": dtypes.DType,
+    "allowed_devices": bytes,
+    "branches": function.Reference,
+    "context_dense_keys": bytes,
+    "context_sparse_keys": bytes,
+    "debug_ops_spec": bytes,
+    "debug_urls": bytes,
+    "dense_keys": bytes,
+    "feature_list_dense_keys": bytes,
+    "feature_list_dense_missing_assumed_empty": bytes,
+    "feature_list_sparse_keys": bytes,
+    "field_names": bytes,
+    "labels": bytes,
+    "optimization_configs": bytes,
+    "ragged_keys": bytes,
+    "row_partition_types": bytes,
+    "sources": bytes,
+    "sparse_keys": bytes,
+    "targets": bytes,
+}
+"""The classes of the elements of lists whose rows do not tell the class."""
 
 
 def given(row: opdef.OpDef, keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,7 +109,7 @@ def verify(row: opdef.OpDef, attrs: Mapping[str, Any]) -> None:
             continue
         if name not in attrs:
             raise TypeError(f"attr '{name}' is missing")
-        if not _is_kind(value, default):
+        if not _is_kind(name, value, default):
             raise TypeError(f"attr '{name}' is {value!r}")
     for argument in (*row.input_arguments, *row.output_arguments):
         if argument.number is not None or type(attrs.get(argument.type)) is not dtypes.DType:
@@ -105,7 +129,7 @@ def _verify_argument(argument: opdef.Argument, attrs: Mapping[str, Any]) -> None
     if argument.number is None:
         return
     number = attrs.get(argument.number, 1)
-    if not _is_kind(number, int) or not 0 <= number <= _MAX_TENSORS:
+    if not _is_kind(argument.number, number, int) or not 0 <= number <= _MAX_TENSORS:
         raise TypeError(f"attr '{argument.number}' is {number!r}")
 
 
@@ -118,13 +142,13 @@ def check_type(parameter: str, dtype: dtypes.DType | None, allowed: Any) -> None
         )
 
 
-def _is_kind(value: Any, default: Any) -> bool:
+def _is_kind(name: str, value: Any, default: Any) -> bool:
     """Return whether `value` is of the kind of `default`, a class or a value of the class."""
     kind = default if isinstance(default, type) else type(default)
     if issubclass(kind, list | tuple):
-        first = _first(kind, default)
-        return isinstance(value, list | tuple) and (
-            first is None or all(_is_kind(element, first) for element in value)
+        element = element_kind(name, default)
+        return isinstance(value, list | tuple) and all(
+            _is_kind(name, each, element) for each in value
         )
     if kind is float:
         return isinstance(value, float | int) and not isinstance(value, bool)
@@ -139,7 +163,7 @@ def _read(name: str, value: Any, default: Any) -> Any:
     """Convert `value` to the kind of `default`, a class or a value of the class."""
     kind = default if isinstance(default, type) else type(default)
     if issubclass(kind, list | tuple):
-        return _read_list(name, value, _first(kind, default))
+        return _read_list(name, value, default)
     if isinstance(value, attr_value.Opaque):
         return value
     if kind is dtypes.DType:
@@ -154,19 +178,27 @@ def _read(name: str, value: Any, default: Any) -> Any:
     return _read_plain(name, value, kind)
 
 
-def _first(kind: type[Any], default: Any) -> Any:
-    """Return the kind of the elements of a list, or an element. Return None if it is not known."""
-    if kind is opdef.Floats:
+def element_kind(name: str, default: Any) -> type[Any]:
+    """Return the class of the elements of the list attribute `name`.
+
+    `default` is an entry of a row's `attrs`. If it does not tell the class, the name does.
+    """
+    if default is opdef.Floats or isinstance(default, opdef.Floats):
         return float
-    return default[0] if isinstance(default, list | tuple) and default else None
+    if not isinstance(default, type) and default:
+        return type(default[0])
+    if name in _LISTS:
+        return _LISTS[name]
+    if name.endswith("shapes"):
+        return tensor_shape.TensorShape
+    return dtypes.DType if "types" in name.lower() or name.startswith("T") else int
 
 
-def _read_list(name: str, value: Any, first: Any) -> list[Any]:
+def _read_list(name: str, value: Any, default: Any) -> list[Any]:
     if not isinstance(value, list | tuple | tensor_shape.TensorShape):
         raise TypeError(f"Expected list for attr {name}, obtained {type(value).__name__} instead.")
-    if first is None:
-        return list(value)
-    return [_read(name, element, first) for element in value]
+    kind = element_kind(name, default)
+    return [_read(name, element, kind) for element in value]
 
 
 def _read_type(name: str, value: Any) -> dtypes.DType:

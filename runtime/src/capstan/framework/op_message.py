@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import attr_value, dtypes, function, tensor_shape
-from capstan.framework import facts, opdef
+from capstan.framework import attributes, facts, opdef
 
 _KINDS: tuple[tuple[type, str], ...] = (
     # bool comes before int, because a bool is an int in Python.
@@ -23,25 +23,6 @@ _KINDS: tuple[tuple[type, str], ...] = (
     (function.Reference, "func"),
 )
 _TYPE_NAMES = frozenset(dtype.name for dtype in dtypes.BASE_DTYPES)
-_LISTS = {
-    "allowed_devices": "string",
-    "branches": "func",
-    "context_dense_keys": "string",
-    "context_sparse_keys": "string",
-    "debug_ops_spec": "string",
-    "debug_urls": "string",
-    "dense_keys": "string",
-    "feature_list_dense_keys": "string",
-    "feature_list_dense_missing_assumed_empty": "string",
-    "feature_list_sparse_keys": "string",
-    "field_names": "string",
-    "labels": "string",
-    "optimization_configs": "string",
-    "ragged_keys": "string",
-    "row_partition_types": "string",
-    "sparse_keys": "string",
-}
-"""The kinds of the elements of lists whose rows do not tell the kind."""
 
 
 def encode(row: opdef.OpDef) -> Any:
@@ -109,21 +90,9 @@ def _is_list(default: Any) -> bool:
 
 def _kind(name: str, default: Any) -> str:
     if _is_list(default):
-        return f"list({_element_kind(name, default)})"
+        return f"list({_kind(name, attributes.element_kind(name, default))})"
     kind = default if isinstance(default, type) else type(default)
     return next(text for known, text in _KINDS if issubclass(kind, known))
-
-
-def _element_kind(name: str, default: Any) -> str:
-    if default is opdef.Floats or isinstance(default, opdef.Floats):
-        return "float"
-    if default is not list and default:
-        return _kind(name, default[0])
-    if name in _LISTS:
-        return _LISTS[name]
-    if name.endswith("shapes"):
-        return "shape"
-    return "type" if "types" in name.lower() or name.startswith("T") else "int"
 
 
 def _value(value: Any) -> Any:
