@@ -422,3 +422,18 @@ def test_operations_that_fill_one_queue_take_turns_after_a_few_elements() -> Non
             session.run_until(cancellation.Cancellation(), target)
         values = session.run(queue.dequeue_up_to(queue.size()))
         assert values.tolist() == [0] * 8 + [1] * 8
+
+
+def test_an_operation_takes_turns_with_one_that_is_added_later_to_its_queue() -> None:
+    source = tf.FIFOQueue(100, [tf.int32], [[]])
+    queue = tf.FIFOQueue(200, [tf.int32], [[]])
+    target, size = queue.enqueue(source.dequeue()), queue.size()
+    fill = source.enqueue_many([[0] * 100])
+    with tf.Session() as session:
+        session.run(fill)
+        session.run_until(cancellation.Cancellation(), target)
+        assert session.run(size) > 8
+        before = session.run(size)
+        session.run(queue.enqueue(1))
+        session.run_until(cancellation.Cancellation(), target)
+        assert session.run(size) == before + 1 + 8

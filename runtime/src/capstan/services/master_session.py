@@ -9,6 +9,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core import collector, config, function, node
+from capstan.framework.ops import rowwise
 from capstan.graph import infer, prune
 from capstan.placement import available, place
 from capstan.services import (
@@ -127,6 +128,9 @@ class MasterSession:
                 # The steps compiled so far rely on the old shapes of these variables.
                 self._requests, self._variants, self._repeated = {}, {}, {}
                 self.partial_runs.forget_steps()
+            elif any(rowwise.adds_elements(new) for new in nodes):
+                # A new operation may share the queue of a repeated step (`repeated.find`).
+                self._repeated = {}
         return version + 1
 
     def placed(self, nodes: Sequence[node.Node]) -> list[tuple[str, str, str]]:
@@ -170,7 +174,7 @@ class MasterSession:
         Raises:
             OpError: like `run`. The steps before the failed step are done.
         """
-        # An extension that resizes variables replaces first the graph and then this dict. Steps
+        # An extension replaces first the graph and then this dict, if it changes such steps. Steps
         # that were found in the old graph are therefore never kept for the new graph.
         kept = self._repeated
         if requested not in kept:

@@ -71,10 +71,15 @@ def room(node: ir.Node, source: ir.Node, nodes: Nodes) -> int:
     return int(nodes[node.inputs[0].node].attrs.get("capacity", -1))
 
 
+def adds_elements(node: ir.Node) -> bool:
+    """Return whether `node` adds an element, or several, to a queue."""
+    return node.op in _ENQUEUES or node.op in _ENQUEUES.values()
+
+
 def adds_to(node: ir.Node, other: ir.Node) -> bool:
     """Return whether `node` adds to the queue of `other`, and the two are different nodes."""
-    is_enqueue = node.op in _ENQUEUES or node.op in _ENQUEUES.values()
-    return is_enqueue and node.inputs[:1] == other.inputs[:1] and node.name != other.name
+    is_same_queue = node.inputs[:1] == other.inputs[:1]
+    return adds_elements(node) and is_same_queue and node.name != other.name
 
 
 def enqueue_many(op: str) -> str:
