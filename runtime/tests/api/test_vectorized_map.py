@@ -290,6 +290,35 @@ def test_a_shape_of_unknown_rank_is_that_of_each_slice() -> None:
             assert found.tolist() == [[1.0, 1.0], [2.0, 2.0]]
 
 
+AXES: dict[str, Callable[..., Any]] = {
+    "sum": lambda x: tf.reduce_sum(x, -2),
+    "sum_along_a_fed_axis": lambda x: tf.reduce_sum(x, tf.placeholder_with_default([-2], [1])),
+    "cumsum": lambda x: tf.cumsum(x, -2),
+    "expand": lambda x: tf.expand_dims(x, -3),
+    "concat": lambda x: tf.concat([x, x], -2),
+    "split": lambda x: tf.split(x, 1, -2),
+    "stack": lambda x: tf.stack([x, x], -3),
+    "gather": lambda x: tf.gather(x, 0, axis=-2),
+    "squeeze": lambda x: tf.squeeze(x[tf.newaxis], -3),
+    "softmax": lambda x: raw.Softmax(tf.reduce_sum(x, 0)),
+    "band": lambda x: tf.linalg.band_part(x, 0, 0),
+}
+
+
+@pytest.mark.parametrize("case", AXES)
+def test_an_axis_beyond_an_unknown_rank_never_is_the_axis_of_the_slices(case: str) -> None:
+    (values,) = inputs_of([[1, 4]])
+    slices = tf.placeholder(tf.float32)
+    mapped = tf.vectorized_map(AXES[case], slices)
+    wanted = AXES[case](tf.constant(values[1]))
+    with tf.Session() as session:
+        found, expected = session.run([mapped, wanted], {slices: values})
+        for part, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
+            np.testing.assert_allclose(part[1], other, rtol=1e-6)
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(mapped, {slices: values[:, 0]})
+
+
 def test_random_integers_have_the_bound_of_their_slice() -> None:
     bounds = np.array([1, 2, 1000], np.int32)
     mapped = tf.vectorized_map(

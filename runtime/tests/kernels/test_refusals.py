@@ -49,6 +49,8 @@ REFUSALS = [
     ("Div", ([1], 0), {}, "Integer division by zero"),
     ("FloorMod", ([1], 0), {}, "Integer division by zero"),
     ("AddN", ((PAIR, ROW),), {}, "same size and shape.  Input 0: [2,3] != input 1: [3]"),
+    ("Pack", ((ROW, ROW),), {"axis": 2}, "axis = 2 not in [-2, 2)"),
+    ("Unpack", (ROW,), {"num": 3, "axis": -2}, "axis = -2 not in [-1, 1)"),
     ("MatMul", (PAIR, PAIR), {}, "Matrix size-incompatible: In[0]: [2,3], In[1]: [2,3]"),
     ("BatchMatMulV2", (PAIR, PAIR), {}, "size-incompatible: In[0]: [2,3], In[1]: [2,3]"),
     ("BatchMatMulV2", (ROW, PAIR), {}, "In[0] ndims must be >= 2: 1"),

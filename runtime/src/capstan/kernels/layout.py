@@ -102,6 +102,7 @@ def _pack(node: NodeContext) -> Function:
     def pack(*arrays: Array) -> Array:
         parts = arrays[:count]
         first = parts[0]
+        _check_axis(axis, first.ndim + 1)
         at = axis % (first.ndim + 1)
         result: Array
         if len(arrays) > count:
@@ -122,10 +123,16 @@ def _pack(node: NodeContext) -> Function:
     return pack
 
 
+def _check_axis(axis: int, ndim: int) -> None:
+    if not -ndim <= axis < ndim:
+        raise invalid(f"axis = {axis} not in [{-ndim}, {ndim})")
+
+
 def _unpack(node: NodeContext) -> Function:
     count, axis = node.attrs["num"], node.attrs["axis"]
 
     def unpack(x: Array, *outs: Array) -> Any:
+        _check_axis(axis, x.ndim)
         if x.shape[axis] != count:
             raise invalid(f"Input shape axis {axis} must equal {count}, got shape {show(x.shape)}")
         before = (slice(None),) * (axis % x.ndim)

@@ -100,17 +100,34 @@ def from_axis(loop: Loop, vector: Any, start: int, count: int = -1) -> Any:
     return loop.raw.Slice(vector, [start], [count])
 
 
-def next_axes(loop: Loop, op: Any, operand: Operand, index: int) -> Any:
-    """Return the axes in input `index` as axes of a stacked tensor. Negative ones stay."""
-    known = op.inputs[index].op.constant_value()
-    if known is not None:
+def next_axes(
+    loop: Loop, op: Any, operands: Operands, places: tuple[int, int], more: int = 0
+) -> Any:
+    """Return the axes in an input as axes of a stacked tensor. Negative ones stay.
+
+    The axes are in the first input of `places`, and the second input has these axes. An axis is
+    valid from `-rank - more` on. The operation refuses an axis that is not valid.
+    """
+    index, of = places
+    known, rank = op.inputs[index].op.constant_value(), op.inputs[of].shape.ndims
+    if known is not None and (rank is not None or (known >= 0).all()):
         return known + (known >= 0).astype(known.dtype)
-    raw, axes = loop.raw, operand.tensor
-    return raw.Add(axes, raw.Cast(raw.GreaterEqual(axes, raw.ZerosLike(axes)), DstT=axes.dtype))
+    raw, axes = loop.raw, operands[index].tensor
+    least = raw.Sub(int(operands[of].is_stacked) - more, raw.Rank(operands[of].tensor))
+    # One below an axis that is not valid is not valid in a tensor with one axis more.
+    is_valid = raw.GreaterEqual(axes, raw.Cast(least, DstT=axes.dtype))
+    step = raw.SelectV2(
+        raw.GreaterEqual(axes, raw.ZerosLike(axes)), 1, raw.SelectV2(is_valid, 0, -1)
+    )
+    return raw.Add(axes, raw.Cast(step, DstT=axes.dtype))
 
 
-def next_axis(axis: int) -> int:
-    return axis + (axis >= 0)
+def next_axis(axis: int, rank: int | None) -> int | None:
+    """Return an axis as an axis of a stacked tensor.
+
+    Return None if `rank` is not known. A negative axis may then be one axis too low.
+    """
+    return None if axis < 0 and rank is None else axis + (axis >= 0)
 
 
 def of_rank(loop: Loop, operand: Operand, rank: int, wanted: int) -> Any:
@@ -149,6 +166,16 @@ def only_first(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
     if any(operand.is_stacked for operand in rest):
         return None
     return stacked(loop.again(op, [first.tensor, *(operand.tensor for operand in rest)]))
+
+
+def of_known_ranks(rule: Rule) -> Rule:
+    """Return `rule` for inputs of known ranks. One axis too few would be enough when stacked."""
+
+    def checked(loop: Loop, op: Any, operands: Operands) -> Sequence[Operand] | None:
+        is_known = all(tensor.shape.ndims is not None for tensor in op.inputs)
+        return rule(loop, op, operands) if is_known else None
+
+    return checked
 
 
 def one_by_one(loop: Loop, op: Any, operands: Operands) -> None:

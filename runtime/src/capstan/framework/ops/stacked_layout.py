@@ -13,15 +13,19 @@ def _are_plain(operands: Operands) -> bool:
     return not any(operand.is_stacked for operand in operands)
 
 
-def _axis_in(place: int) -> stacked.Rule:
-    """Return the rule of an op with the axes in input `place`, and other inputs of one rank."""
+def _axis_in(place: int, more: int = 0) -> stacked.Rule:
+    """Return the rule of an op with the axes in input `place`, and other inputs of one rank.
+
+    The result of the op has `more` axes than these inputs.
+    """
 
     def rule(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
         place_of = place % len(operands)
         if operands[place_of].is_stacked:
             return None
+        places = place_of, int(place_of == 0)
         tensors = [
-            stacked.next_axes(loop, op, operand, index)
+            stacked.next_axes(loop, op, operands, places, more)
             if index == place_of
             else stacked.on_top(loop, operand)
             for index, operand in enumerate(operands)
@@ -34,21 +38,23 @@ def _axis_in(place: int) -> stacked.Rule:
 def _split_sizes(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
     if not _are_plain(operands[1:]):
         return None
-    axis = stacked.next_axes(loop, op, operands[2], 2)
+    axis = stacked.next_axes(loop, op, operands, (2, 0))
     return stacked.stacked(loop.again(op, [operands[0].tensor, operands[1].tensor, axis]))
 
 
-def _axis_attribute(loop: Loop, op: Any, operands: Operands) -> list[Operand]:
+def _axis_attribute(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
+    axis = stacked.next_axis(op.get_attr("axis"), op.inputs[0].shape.ndims)
+    if axis is None:
+        return None
     tensors = [stacked.on_top(loop, operand) for operand in operands]
-    axis = stacked.next_axis(op.get_attr("axis"))
     return stacked.stacked(loop.again(op, tensors, axis=axis))
 
 
 def _one_hot(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
     if not _are_plain(operands[1:]):
         return None
-    tensors = [operand.tensor for operand in operands]
-    return stacked.stacked(loop.again(op, tensors, axis=stacked.next_axis(op.get_attr("axis"))))
+    tensors, axis = [operand.tensor for operand in operands], op.get_attr("axis")
+    return stacked.stacked(loop.again(op, tensors, axis=axis + (axis >= 0)))  # -1 is the least
 
 
 def _squeeze(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
@@ -60,8 +66,10 @@ def _squeeze(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
         axes = [axis for axis, size in enumerate(shape.as_list()) if size == 1]
     if not axes:  # an empty list would stand for all axes
         return [operands[0]]
-    axes = [stacked.next_axis(axis) for axis in axes]
-    return stacked.stacked(loop.again(op, [operands[0].tensor], squeeze_dims=axes))
+    next_axes = [stacked.next_axis(axis, op.inputs[0].shape.ndims) for axis in axes]
+    if None in next_axes:
+        return None
+    return stacked.stacked(loop.again(op, [operands[0].tensor], squeeze_dims=next_axes))
 
 
 def _shape(loop: Loop, op: Any, operands: Operands) -> list[Operand]:
@@ -210,7 +218,9 @@ def _gather(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
             return None
         return stacked.stacked([raw.GatherV2(params.tensor, indices.tensor, 0)])
     if not indices.is_stacked:
-        axis = stacked.next_axis(int(axis))
+        axis = stacked.next_axis(int(axis), op.inputs[0].shape.ndims)
+        if axis is None:
+            return None
         return stacked.stacked([raw.GatherV2(params.tensor, indices.tensor, axis)])
     if axis < 0:
         return None
@@ -237,7 +247,8 @@ def _select(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
 
 for _names, _rule in (
     (("Sum", "Mean", "Prod", "Max", "Min", "All", "Any", "EuclideanNorm"), _axis_in(1)),
-    (("ArgMax", "ArgMin", "ExpandDims", "Cumsum", "Cumprod", "ReverseV2"), _axis_in(1)),
+    (("ArgMax", "ArgMin", "Cumsum", "Cumprod", "ReverseV2"), _axis_in(1)),
+    (("ExpandDims",), _axis_in(1, more=1)),
     (("ConcatV2",), _axis_in(-1)),
     (("Split",), _axis_in(0)),
     (("SplitV",), _split_sizes),

@@ -7,6 +7,9 @@ from capstan.core import dtypes
 from capstan.framework.ops import stacked
 from capstan.framework.ops.stacked import Loop, Operand, Operands, define
 
+_all_alike = stacked.of_known_ranks(stacked.all_alike)
+_only_first = stacked.of_known_ranks(stacked.only_first)
+
 
 def _matmul(loop: Loop, op: Any, operands: Operands) -> list[Operand]:
     """Multiply the matrices of all iterations. Equal right sides make it one large product."""
@@ -84,7 +87,7 @@ def _contrast(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
     images, factor = operands
     rank = op.inputs[0].shape.ndims
     if not factor.is_stacked:
-        return stacked.only_first(loop, op, operands)
+        return _only_first(loop, op, operands)
     if rank is None or not images.is_stacked:
         return None
     raw, dtype = loop.raw, images.tensor.dtype
@@ -111,12 +114,12 @@ for _names, _rule in (
     (("BiasAdd",), _bias_add),
     (("BiasAddGrad",), _bias_add_grad),
     (("L2Loss",), _l2_loss),
-    (("Softmax", "LogSoftmax"), stacked.all_alike),
-    (("Cholesky", "CholeskyGrad", "MatrixInverse", "MatrixDeterminant"), stacked.all_alike),
-    (("MatrixSolve", "MatrixTriangularSolve", "MatrixSetDiag"), stacked.all_alike),
-    (("MatrixDiag", "MatrixDiagPart", "SelfAdjointEigV2", "Svd", "Qr"), stacked.all_alike),
-    (("FFT", "IFFT"), stacked.all_alike),
-    (("MatrixBandPart",), stacked.only_first),
+    (("Softmax", "LogSoftmax"), _all_alike),
+    (("Cholesky", "CholeskyGrad", "MatrixInverse", "MatrixDeterminant"), _all_alike),
+    (("MatrixSolve", "MatrixTriangularSolve", "MatrixSetDiag"), _all_alike),
+    (("MatrixDiag", "MatrixDiagPart", "SelfAdjointEigV2", "Svd", "Qr"), _all_alike),
+    (("FFT", "IFFT"), _all_alike),
+    (("MatrixBandPart",), _only_first),
     (("SoftmaxCrossEntropyWithLogits",), _entropy),
     (("SparseSoftmaxCrossEntropyWithLogits",), stacked.in_one_batch(0, 1)),
     (("Conv2D", "Conv3D", "DepthwiseConv2dNative"), stacked.in_one_batch(0)),
@@ -124,7 +127,7 @@ for _names, _rule in (
     (("ResizeBilinear", "ResizeNearestNeighbor"), stacked.in_one_batch(0)),
     (("ResizeBicubic", "ResizeArea"), stacked.in_one_batch(0)),
     (("AdjustContrastv2",), _contrast),
-    (("AdjustHue", "AdjustSaturation"), stacked.only_first),
+    (("AdjustHue", "AdjustSaturation"), _only_first),
     (("DataFormatVecPermute", "QuantizeAndDequantize"), stacked.one_by_one),
     (("MaxPoolGrad", "LRNGrad"), stacked.in_one_batch(0, 1, 2)),
     (("AvgPoolGrad", "Conv2DBackpropInput"), _input_gradient),
