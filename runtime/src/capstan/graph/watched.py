@@ -9,6 +9,7 @@ merges nodes. The iterations of a loop are not dumped: the results of the loop a
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final
 
 from capstan import errors
@@ -44,7 +45,7 @@ def insert(
     added: list[str] = []
     dumped: dict[ir.Edge, list[str]] = {}
     for name, node in nodes.items():
-        graph[name] = node if _is_on_host(node) else _after_dumps(node, dumped)
+        graph |= {each.name: each for each in _after_dumps(node, nodes, dumped)}
         if opdef.role(node.op) is facts.Role.WHILE:
             continue
         for slot, (dtype, is_ref) in enumerate(infer.tensors(node)[1]):
@@ -101,16 +102,31 @@ def _dumping(
     return made
 
 
-def _after_dumps(node: ir.Node, dumped: Mapping[ir.Edge, Sequence[str]]) -> ir.Node:
-    """Return a node that runs after the dumps of its inputs, because it may fail.
+def _after_dumps(
+    node: ir.Node, nodes: Mapping[str, ir.Node], dumped: Mapping[ir.Edge, Sequence[str]]
+) -> list[ir.Node]:
+    """Return the nodes that run `node` after the dumps of its inputs, because it may fail.
 
-    A dump of a tensor in the memory of a device waits for a copy to the host. A `Merge` has an
-    input that is never dumped.
+    A dump of a tensor in the memory of a device waits for a copy to the host. The dumps of tensors
+    on the host run in the order of the nodes. A `Merge` has an input that is never dumped. So it
+    takes its inputs from identities, and the identity of the other input waits for the dumps.
     """
-    if opdef.role(node.op) is facts.Role.MERGE:
-        return node
-    dumps_of_inputs = [name for edge in node.inputs for name in dumped.get(edge, ())]
-    return replace(node, control=(*node.control, *dumps_of_inputs))
+    waits = {
+        edge: dumped[edge]
+        for edge in node.inputs
+        if edge in dumped and not (_is_on_host(node) and _is_on_host(nodes[edge.node]))
+    }
+    if opdef.role(node.op) is not facts.Role.MERGE:
+        return [replace(node, control=(*node.control, *chain.from_iterable(waits.values())))]
+    made, inputs = [], []
+    for edge in node.inputs:
+        if edge in waits:
+            name, device = f"__dbg_{edge.tensor}_{node.name}", nodes[edge.node].device
+            attrs = {"T": node.attrs["T"]}
+            made.append(ir.Node(name, "Identity", (edge,), tuple(waits[edge]), device, attrs))
+            edge = ir.Edge(name)
+        inputs.append(edge)
+    return [*made, replace(node, inputs=tuple(inputs))]
 
 
 def _is_on_host(node: ir.Node) -> bool:
