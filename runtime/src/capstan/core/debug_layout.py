@@ -104,7 +104,7 @@ def run_text(
     fetches: Sequence[str],
     targets: Sequence[str],
 ) -> str:
-    """Return the text that describes a run. `run` and `step` count runs of the session and step."""
+    """Return the text that describes a run. `run` and `step` count runs of the process and step."""
     described = {
         "global_step": global_step,
         "session_run_index": run,

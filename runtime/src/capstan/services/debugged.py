@@ -19,17 +19,20 @@ from capstan.services import signature, step_run
 Array = np.ndarray[Any, Any]
 
 
+_runs = itertools.count(1)
+
+
 class DumpedRuns:
-    """Counts the runs of a session, and describes those that dump tensors. Thread-safe."""
+    """Counts the runs of sessions, and describes those that dump tensors. Thread-safe."""
 
     def __init__(self, *, is_in_process: bool) -> None:
         """In a cluster, the number of a run is that of its step, as in TensorFlow.
 
-        TensorFlow does so in distributed_runtime/master_session.cc. A session in the process counts
-        all its runs, from 1.
+        TensorFlow does so in distributed_runtime/master_session.cc. The sessions in a process
+        number all their runs together, from 1.
         """
         self._is_in_process = is_in_process
-        self.count = itertools.count(1).__next__
+        self.count = _runs.__next__
         """Count a run, and return its number. `begin` counts its own run."""
         self._steps: collections.defaultdict[signature.Signature, itertools.count[int]] = (
             collections.defaultdict(itertools.count)
