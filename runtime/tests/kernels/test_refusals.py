@@ -66,6 +66,8 @@ REFUSALS = [
     ("BiasAdd", (ROW, ROW), {}, "Input tensor must be at least 2D: [3]"),
     ("ReluGrad", (PAIR, ROW), {}, "[2,3] and [3]"),
     ("Select", ([True], PAIR, PAIR), {}, "Number of batches of 'then' must match"),
+    ("SelectV2", ([True] * 2, ROW, 1.0), {}, "condition [2], then [3], and else [] must be broadcas"),
+    ("SelectV2", (True, ROW, ROW[:2]), {}, "condition [], then [3], and else [2] must be broadcas"),
     ("Select", (True, PAIR, ROW), {}, "must have the same size and shape"),
     ("SparseSoftmaxCrossEntropyWithLogits", (PAIR, [0, 3]), {},
      "Received a label value of 3 which is outside the valid range of [0, 3).  Label values: 0 3"),

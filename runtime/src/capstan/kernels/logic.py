@@ -75,7 +75,11 @@ def _select_of_several(nodes: Sequence[NodeContext]) -> Joined:
 
 
 def _select_v2(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
-    chosen: Array = choose(beside(condition, x), x, y, out)
+    try:
+        chosen: Array = choose(beside(condition, x), x, y, out)
+    except ValueError:
+        given = f"condition {show(condition.shape)}, then {show(x.shape)}, and else {show(y.shape)}"
+        raise invalid(f"{given} must be broadcastable") from None
     return chosen
 
 
