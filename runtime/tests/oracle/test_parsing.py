@@ -102,6 +102,7 @@ def test_features_are_the_same(v1: Any) -> None:
         (lambda tf: tf.parse_example([b"\xff"], features(tf)[0]), "Could not parse example input"),
         (lambda tf: tf.parse_example(["x"], {}), "Missing: features was {}."),
         (lambda tf: tf.parse_single_example("x", {}), "Missing features."),
+        (lambda tf: tf.parse_example(["x"], [features(tf)[0]]), "Features must be a dict from"),
         (lambda tf: tf.parse_example(["x"], {"a": 3}), "Invalid feature a:3."),
         (
             lambda tf: tf.parse_example(["x"], {"a": tf.FixedLenFeature([None], tf.int64)}),
@@ -250,6 +251,7 @@ def test_sequences_are_parsed_in_the_same_way(v1: Any) -> None:
         (None, {"b": rows(capstan, [2])}, "Name: name, Key: b, Index: 0.  Number of int64 values"),
         (None, None, "Missing features."),
         ({"a": 3}, None, "Invalid feature a:3."),
+        ([3], None, "Features must be a dict from names to features, not [3]."),
     ],
 )
 def test_wrong_features_of_sequences_are_refused(context: Any, lists: Any, message: str) -> None:

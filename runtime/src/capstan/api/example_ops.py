@@ -97,6 +97,7 @@ def parse_example(
     FixedLenSequenceFeature and VarLenFeature. `example_names` are names for error messages.
 
     Raises:
+        TypeError: `features` is not a mapping.
         ValueError: `features` is empty, or a feature is invalid.
     """
     if not features:
@@ -131,6 +132,7 @@ def parse_single_example(
     `serialized` is a scalar. With `example_names`, a scalar, error messages have this name.
 
     Raises:
+        TypeError: `features` is not a mapping.
         ValueError: `features` is empty, a feature is invalid, or `serialized` is not a scalar.
     """
     if not features:
@@ -159,8 +161,10 @@ def stored(features: Mapping[str, Any]) -> dict[str, Any]:
     """Return the features that an Example holds, with the parts of each SparseFeature.
 
     Raises:
+        TypeError: `features` is not a mapping.
         ValueError: a SparseFeature is invalid, or two features have one key and differ.
     """
+    check_names(features)
     found = {
         key: feature for key, feature in features.items() if not isinstance(feature, SparseFeature)
     }
@@ -179,6 +183,15 @@ def stored(features: Mapping[str, Any]) -> dict[str, Any]:
                     f"Feature {part} of SparseFeature {key} is {wanted} here and {other} elsewhere"
                 )
     return found
+
+
+def check_names(features: Any) -> None:
+    """Raise TypeError unless `features` maps names to features."""
+    if not isinstance(features, Mapping):
+        raise TypeError(
+            f"Features must be a dict from names to features, not {features!r}. Write for example "
+            "{'x': tf.FixedLenFeature([], tf.float32)}"
+        )
 
 
 def _index_keys(feature: SparseFeature) -> list[str]:

@@ -157,6 +157,8 @@ def _columns_of(
 
 def _checked(features: Mapping[str, Any] | None, *kinds: Any) -> Mapping[str, Any]:
     """Return the features, which must be of these kinds."""
+    if features:
+        example_ops.check_names(features)
     for key, feature in (features or {}).items():
         if not isinstance(feature, kinds):
             raise ValueError(f"Invalid feature {key}:{feature}.")  # noqa: TRY004 - TensorFlow's
