@@ -5,6 +5,7 @@
 import contextlib
 import gc
 import os
+import tempfile
 from collections.abc import Iterator
 
 import hypothesis
@@ -38,6 +39,24 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_folders() -> Iterator[None]:
+    """Remove the folders that programs leave in the folder for temporary files, such as those of
+    Estimators without `model_dir`.
+
+    Child processes use the same folder. Its name is short, because paths of sockets are limited.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="c-", ignore_cleanup_errors=True) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        root = os.environ.get("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+        patch.setenv("PYTEST_DEBUG_TEMPROOT", root)  # pytest removes the folders that it makes
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", folder)
+        yield
 
 
 @pytest.fixture(autouse=True)
