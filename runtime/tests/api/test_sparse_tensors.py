@@ -51,6 +51,11 @@ def test_parts_of_a_sparse_tensor_that_do_not_fit_are_refused(
         tf.SparseTensor(indices, values, shape)
 
 
+def test_each_value_is_kept_or_not() -> None:
+    with pytest.raises(ValueError, match=r"Shapes \(1,\) and \(2,\) are incompatible"):
+        tf.sparse_retain(tf.convert_to_tensor_or_sparse_tensor(VALUE), [True])
+
+
 def test_a_value_converts_to_a_sparse_tensor():
     converted = tf.convert_to_tensor_or_sparse_tensor(VALUE)
     assert isinstance(converted, tf.SparseTensor)

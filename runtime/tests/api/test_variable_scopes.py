@@ -240,6 +240,11 @@ def test_the_error_of_a_second_definition_shows_the_first_definition() -> None:
             ValueError,
             "reuse=True cannot be used without a name_or_scope",
         ),
+        (
+            lambda: tf.variable_scope("s", reuse="no"),
+            ValueError,
+            "The reuse parameter must be True or False or None, not 'no'.",
+        ),
     ],
 )
 def test_a_variable_scope_needs_a_name(build: Any, kind: type[Exception], message: str) -> None:

@@ -80,7 +80,7 @@ def test_the_error_of_an_assertion_shows_its_data() -> None:
     check = raw.Assert(False, ["x = ", np.array([[1, 2], [3, 4]])], summarize=3)
     with pytest.raises(errors.InvalidArgumentError) as raised:
         interpreter.Interpreter().run(check)
-    assert str(raised.value) == "assertion failed: [x = ] [[1 2][3]...]"
+    assert str(raised.value) == "assertion failed: [x = ] [[1 2][3...]...]"
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,11 @@ def test_the_error_of_an_assertion_shows_its_data() -> None:
     [
         (np.array([1.5, 2.0]), -1, "1.5 2"),
         (np.array([True, False]), 1, "1..."),
+        (np.arange(8).reshape(2, 2, 2), 2, "[[0 1]]..."),
+        (np.arange(8).reshape(2, 2, 2), 5, "[[0 1][2 3]][[4...]]..."),
         (np.array([], np.float32), 3, ""),
         (np.arange(8).reshape(2, 2, 2), -1, "[[0 1][2 3]][[4 5][6 7]]"),
-        (np.arange(8).reshape(2, 2, 2), 3, "[[0 1][2]]..."),
+        (np.arange(8).reshape(2, 2, 2), 3, "[[0 1][2...]]..."),
         (np.full([1, 1, 1, 1], 7, np.uint8), 3, "[[[7]]]"),
         (np.zeros([2, 0, 3]), 3, ""),
         (np.array(b"\xff", object), 3, "\\xff"),

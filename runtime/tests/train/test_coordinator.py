@@ -122,6 +122,8 @@ def test_a_looper_calls_its_target_until_the_stop():
     tf.train.LooperThread.loop(coord, 0.001, target, args=(7,))
     coord.join()
     assert calls == [7, 7, 7]
+    with pytest.raises(ValueError, match="'coord' argument must be a Coordinator: None"):
+        tf.train.LooperThread(None, 0.001)
 
 
 def test_an_error_in_a_looper_stops_everything():

@@ -22,7 +22,7 @@ class variable_scope:
     Raises:
         TypeError: neither `name_or_scope` nor `default_name` is given, or `name_or_scope` has the
             wrong type.
-        ValueError: `reuse` is true and `name_or_scope` is not given.
+        ValueError: `reuse` is true and `name_or_scope` is not given, or `reuse` is invalid.
     """
 
     def __init__(
@@ -49,6 +49,8 @@ class variable_scope:
             raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
         if name_or_scope is None and reuse:
             raise ValueError("reuse=True cannot be used without a name_or_scope")
+        if reuse not in (None, False, True, variable_scopes.AUTO_REUSE):
+            raise ValueError(f"The reuse parameter must be True or False or None, not {reuse!r}.")
         self._target = name_or_scope
         self._default_name = default_name
         self._values = values or ()

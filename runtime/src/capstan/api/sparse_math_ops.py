@@ -139,9 +139,11 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
     Raises:
         TypeError: `sp_input` is not a SparseTensor.
+        ValueError: `to_retain` has another size than the values.
     """
-    sparse = as_sparse(sp_input)
-    kept = raw.Reshape(raw.Where(convert.convert_to_tensor(to_retain)), [-1])
+    sparse, to_retain = as_sparse(sp_input), convert.convert_to_tensor(to_retain)
+    to_retain.shape.with_rank(1).assert_is_compatible_with(sparse.values.shape)
+    kept = raw.Reshape(raw.Where(to_retain), [-1])
     return SparseTensor(
         raw.GatherV2(sparse.indices, kept, np.int32(0)),
         raw.GatherV2(sparse.values, kept, np.int32(0)),

@@ -75,7 +75,7 @@ def summary(value: Array, limit: int) -> str:
     A negative `limit` means all elements.
 
     >>> summary(np.array([[1, 2], [3, 4]]), 3), summary(np.array(b"x = ", object), 3)
-    ('[1 2][3]...', 'x = ')
+    ('[1 2][3...]...', 'x = ')
     """
     array = np.asarray(value)
     flat = array.ravel().tolist()
@@ -85,12 +85,18 @@ def summary(value: Array, limit: int) -> str:
 
 
 def _nested(words: Sequence[str], inner: Sequence[int]) -> str:
-    """Return words in a pair of brackets for each part of the sizes `inner`."""
+    """Return words in a pair of brackets for each part of the sizes `inner`.
+
+    A row that lacks words ends with dots.
+    """
     if not inner or not words:
         return " ".join(words)
     size = math.prod(inner)
-    parts = (words[at : at + size] for at in range(0, len(words), size))
-    return "".join(f"[{_nested(part, inner[1:])}]" for part in parts)
+    parts = [words[at : at + size] for at in range(0, len(words), size)]
+    texts = [_nested(part, inner[1:]) for part in parts]
+    if len(inner) == 1 and len(parts[-1]) < size:
+        texts[-1] += "..."
+    return "".join(f"[{text}]" for text in texts)
 
 
 def _word(element: object) -> str:

@@ -48,13 +48,17 @@ def compiled(pattern: bytes) -> Any:
 def replacer(pattern: bytes, rewrite: bytes, count: int) -> Callable[[bytes], bytes]:
     """Return a function that replaces the first match in a string (`count` is 1), or all (0).
 
-    In `rewrite`, a backslash and a digit stand for a group, and two backslashes for one.
+    In `rewrite`, a backslash and a digit stand for a group, and two backslashes for one. If the
+    pattern lacks such a group, the function replaces nothing, as in TensorFlow.
 
     Raises:
         InvalidArgumentError: the pattern is not one of RE2.
     """
     general = compiled(pattern)
     has_groups = b"\\" in rewrite
+    named = [int(group) for group in re.findall(rb"\\(?:\\|(\d))", rewrite) if group]
+    if max(named, default=0) > general.groups:
+        return lambda text: text
 
     def rewritten(match: Any) -> bytes:
         return _expand(match, rewrite) if has_groups else rewrite

@@ -137,19 +137,27 @@ def _substr(node: NodeContext) -> Function:
                 shown = "string" if in_characters else f"string b'{value.decode(errors='replace')}'"
                 raise invalid(f"pos {start} out of range for {shown} at index {at}")
             begin = start if start >= 0 else len(text) + start
-            part = text[begin : begin + max(length, 0)]
+            part = text[begin : begin + _size(length, len(text), in_characters)]
             parts.append(part.encode(errors="surrogateescape") if in_characters else part)
         return arrays.strings(parts, given[0].shape)
 
     return substr
 
 
+def _size(length: int, size: int, in_characters: bool) -> int:
+    """Return the size of a part. As in TensorFlow, a negative number of bytes means the rest."""
+    return length if length >= 0 else 0 if in_characters else size
+
+
 def _part_of_each(strings: Array, position: Array, length: Array) -> Array | None:
-    """Return the same part of each string, or None if the position is beyond the end of one."""
+    """Return the same part of each string.
+
+    Return None if the position is beyond the end of one, or the length is negative.
+    """
     if length.ndim:
         return None
-    texts, start, count = strings.ravel().tolist(), int(position), max(int(length), 0)
-    if not texts or not -min(map(len, texts)) <= start <= min(map(len, texts)):
+    texts, start, count = strings.ravel().tolist(), int(position), int(length)
+    if count < 0 or not texts or not -min(map(len, texts)) <= start <= min(map(len, texts)):
         return None
     # A part that begins before the end may end at the end.
     stop = start + count if start >= 0 or start + count < 0 else None

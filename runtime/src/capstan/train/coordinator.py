@@ -150,7 +150,9 @@ class LooperThread(threading.Thread):
         kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(coord, Coordinator):
-            raise TypeError(f"'coord' argument must be a Coordinator: {coord}")
+            raise ValueError(  # noqa: TRY004 - TensorFlow's
+                f"'coord' argument must be a Coordinator: {coord}"
+            )
         super().__init__(daemon=True)
         self._coord = coord
         self._interval = timer_interval_secs
