@@ -7,15 +7,26 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.contrib.rnn.python.ops import core_rnn_cell
+from capstan.contrib.seq2seq.python.ops import decoder
 from capstan.python import pywrap_tensorflow, tf2
 from capstan.python.data.experimental.ops import batching, readers
 from capstan.python.data.ops import dataset_ops
 from capstan.python.data.util import nest, structure
 from capstan.python.distribute.summary_op_util import skip_summary
-from capstan.python.framework import device_spec, ops, sparse_tensor, tensor_shape, tensor_util
+from capstan.python.framework import (
+    constant_op,
+    device_spec,
+    ops,
+    sparse_tensor,
+    tensor_shape,
+    tensor_util,
+)
 from capstan.python.ops import gen_control_flow_ops, gen_math_ops, summary_op_util
 from capstan.python.ops.ragged import ragged_conversion_ops, ragged_util
+from capstan.python.platform import gfile
 from capstan.python.saved_model import signature_def_utils
+from capstan.python.training import saver
 
 
 def test_the_modules_of_datasets_have_their_names() -> None:
@@ -228,3 +239,14 @@ def test_a_program_writes_an_event_file_without_a_thread(tmp_path: Path) -> None
     writer.Close()
     with pytest.raises(TypeError, match=r"Expected an event_pb2\.Event"):
         writer.WriteEvent(tf.Summary())
+
+
+def test_the_private_names_that_programs_use() -> None:
+    x = tf.ones([2, 3])
+    product = core_rnn_cell._Linear([x, x], 4, True)([x, x])
+    assert product.shape.as_list() == [2, 4]
+    assert decoder._transpose_batch_time(product).shape.as_list() == [4, 2]
+    assert constant_op.is_constant(x)
+    assert not constant_op.is_constant(product.op)
+    assert saver._get_saver_or_default() is saver._get_saver_or_default()
+    assert gfile.OpenFast is tf.gfile.FastGFile

@@ -54,3 +54,9 @@ def constant_value_as_shape(tensor: graphs.Tensor) -> tensor_shape.TensorShape:
     if any(size is not None and size < -1 for size in sizes):
         raise ValueError(f"A size of a shape is at least -1. Given: {sizes}")
     return tensor_shape.TensorShape([None if size == -1 else size for size in sizes])
+
+
+def is_constant(tensor_or_op: graphs.Tensor | graphs.Operation) -> bool:
+    """Return whether an operation, or that of a tensor, is a `Const`."""
+    op = tensor_or_op.op if isinstance(tensor_or_op, graphs.Tensor) else tensor_or_op
+    return op.type == "Const"

@@ -97,6 +97,10 @@ alias.grow(
     {
         "rnn": _RNN,
         **{f"rnn.python.ops.{name}": _RNN for name in _RNN_MODULES},
+        "rnn.python.ops.core_rnn_cell": (
+            {"_Linear": "capstan.api.rnn.own_loops.Linear"},
+            *_RNN,
+        ),
         **dict.fromkeys(("all_reduce", "all_reduce.python.all_reduce"), _REDUCTIONS),
         "autograph": (
             "capstan.api.autograph.legacy",

@@ -106,7 +106,7 @@ alias.grow(
         "profiler.tfprof_logger": ("capstan.api.profiler.op_log",),
         "platform.benchmark": ("capstan.api.benchmark",),
         "platform.flags": ("capstan.api.flags",),
-        "platform.gfile": ("capstan.api.gfile",),
+        "platform.gfile": ({"OpenFast": "capstan.api.gfile.FastGFile"}, "capstan.api.gfile"),
         "platform.resource_loader": ("capstan.api.resource_loader",),
         "platform.googletest": ("capstan.api.test", "unittest"),
         "platform.test": ("capstan.api.test",),

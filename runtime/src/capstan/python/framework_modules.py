@@ -7,7 +7,13 @@ _TF = "capstan"
 _TRAIN = ("capstan.train", _TF)
 
 FRAMEWORK: dict[str, alias.Homes] = {
-    "constant_op": ({"constant_v1": "capstan.constant"}, _TF),
+    "constant_op": (
+        {
+            "constant_v1": "capstan.constant",
+            "is_constant": "capstan.api.known_values.is_constant",
+        },
+        _TF,
+    ),
     "device": ({"canonical_name": "capstan.core.devices.canonical"}, "capstan.core.devices", _TF),
     "device_spec": (dict.fromkeys(("DeviceSpecV1", "DeviceSpecV2"), "capstan.DeviceSpec"),),
     "dtypes": (lookups.ref_dtype, "capstan.core.dtypes", _TF),

@@ -39,7 +39,10 @@ TRAINING: dict[str, alias.Homes] = {
     "slot_creator": ("capstan.train.slot_creator",),
     "checkpoint_state_pb2": ("capstan.core.checkpoint_messages",),
     "saveable_object": ("capstan.train.saveable_object",),
-    "saver": ("capstan.train.saver_builder", *_TRAIN),
+    "saver": (
+        {"_get_saver_or_default": "capstan.train.scaffold.saver_or_default"},
+        *("capstan.train.saver_builder", *_TRAIN),
+    ),
     "saving.saveable_object": ("capstan.train.saveable_object",),
     "saving.saveable_object_util": ("capstan.train.saveable_object",),
 }

@@ -89,7 +89,7 @@ class Scaffold:
         if self._summary_op is None:
             self._summary_op = _summary_op_or_default()
         if self._saver is None:
-            self._saver = _saver_or_default()
+            self._saver = saver_or_default()
         self._saver.build()
         graphs.get_default_graph().finalize()
         logging.info("Graph was finalized.")
@@ -196,7 +196,12 @@ def _summary_op_or_default() -> Any:
     return found
 
 
-def _saver_or_default() -> savers.Saver:
+def saver_or_default() -> savers.Saver:
+    """Return the only saver in the collection SAVERS. Add one of all variables if there is none.
+
+    Raises:
+        RuntimeError: the collection has several savers.
+    """
     found: savers.Saver | None = _only(_Keys.SAVERS, "saver")
     if found is None:
         found = savers.Saver(sharded=True, allow_empty=True)

@@ -52,9 +52,13 @@ alias.grow(
             f"python.ops.{name}": (__name__,)
             for name in (
                 *("attention_wrapper", "basic_decoder", "beam_search_decoder", "beam_search_ops"),
-                *("decoder", "helper", "loss"),
+                *("helper", "loss"),
             )
         },
+        "python.ops.decoder": (
+            {"_transpose_batch_time": f"{__name__}.decoder.transposed"},
+            __name__,
+        ),
     },
 )
 
