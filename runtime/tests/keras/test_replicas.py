@@ -124,7 +124,7 @@ def test_the_loss_of_a_tensor_between_layers_counts_once_for_each_example() -> N
 
 
 class AddsLoss(keras.layers.Layer):
-    """A layer whose call adds a loss, and whose first call adds another."""
+    """A layer whose call adds a loss, and whose first call adds two others."""
 
     def __init__(self, loss: Callable[[Any, Any], Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -133,6 +133,7 @@ class AddsLoss(keras.layers.Layer):
     def build(self, input_shape: Any) -> None:
         self.scale = self.add_weight("scale", [3], initializer="ones")
         self.add_loss(lambda: 0.1 * tf.reduce_sum(self.scale))
+        self.add_loss(0.2 * tf.reduce_sum(self.scale * self.scale))
         super().build(input_shape)
 
     def call(self, inputs: Any) -> Any:

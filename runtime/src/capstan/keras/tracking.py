@@ -9,6 +9,7 @@ from capstan.api import distribution_modes, variables
 from capstan.api.layers import common, dependence
 from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
 from capstan.keras import context, settings
 
 _NO_REPLICA: Final = object()
@@ -47,6 +48,18 @@ def _replica() -> Any:
     """Return the replica for which the graph is built, or `_NO_REPLICA`."""
     mode = distribution_modes.current()
     return _NO_REPLICA if mode is None or mode.replica is None else mode.replica
+
+
+def _shared(loss: Any, replica: Any) -> Any:
+    """Return a loss that was not made in `replica`, as a loss of it.
+
+    Such a tensor depends on the variables of the first replica only. There, its gradient stands
+    for those of all replicas of the process, because the optimizer takes their mean.
+    """
+    loss = convert.convert_to_tensor(loss, settings.SETTINGS.floatx)
+    fixed = raw.StopGradient(loss)
+    count = len(replica.strategy.extended.replica_numbers)
+    return fixed if replica.replica_index else fixed + (loss - fixed) * count
 
 
 def parts(value: Any, kind: Any) -> Iterator[Any]:
@@ -217,7 +230,13 @@ class Tracker(common.CommonLayer):
         Losses that other calls have added are left out, unless they depend on `inputs`.
         """
         own = [loss for loss in self._losses if loss.replica is None or loss.replica is replica]
-        found = [each.tensor() for each in own if not each.has_inputs]
+        found = [
+            each.tensor()
+            if callable(each.value) or each.replica is not None
+            else _shared(each.value, replica)
+            for each in own
+            if not each.has_inputs
+        ]
         dependent = [each.tensor() for each in self._losses if each.has_inputs]
         found += dependence.reached(nest.flatten(inputs), [e for e in dependent if e is not None])
         for layer in self._layers:
