@@ -104,6 +104,19 @@ def test_code_points_are_encoded_in_the_same_way(v1: Any) -> None:
     )
 
 
+def test_code_points_have_the_same_scripts(v1: Any) -> None:
+    # RE2 knows newer characters than TensorFlow, but none of these.
+    code_points = [[*range(0x600)], [*range(0x9000, 0x9600)]]
+    compare(
+        v1,
+        [
+            lambda v1: v1.strings.unicode_script(v1.constant(code_points)),
+            lambda v1: v1.strings.unicode_script([-1, 0x110000, 0x10FFFF, 0x1F600, 0xD800]),
+            lambda v1: v1.strings.unicode_script(v1.zeros([0, 2], v1.int32)),
+        ],
+    )
+
+
 @pytest.mark.parametrize("ends", [[0, 1], [1, 2], [0, 2, 1, 2], [], [0, 0, 2]])
 def test_rows_that_do_not_divide_the_characters_are_refused_in_the_same_way(
     v1: Any, ends: list[int]

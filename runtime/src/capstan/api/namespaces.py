@@ -166,8 +166,8 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
             name: f"unicode_ops.{name}"
             for name in (
                 *("bytes_split", "unicode_decode", "unicode_decode_with_offsets"),
-                *("unicode_encode", "unicode_split", "unicode_split_with_offsets"),
-                "unicode_transcode",
+                *("unicode_encode", "unicode_script", "unicode_split"),
+                *("unicode_split_with_offsets", "unicode_transcode"),
             )
         },
     },

@@ -39,6 +39,14 @@ def unicode_transcode(
     )
 
 
+def unicode_script(input: Any, name: str | None = None) -> Any:
+    """Return the number of the script of each code point, a tensor of int32.
+
+    The numbers are those of ICU, for example 25 for Latin. An invalid code point has -1.
+    """
+    return raw.UnicodeScript(input, name=name)
+
+
 def unicode_decode(
     input: Any,
     input_encoding: str,

@@ -41,6 +41,15 @@ define(
         choices=_CHOICES,
     )
 )
+define(
+    OpDef(
+        "UnicodeScript",
+        ("input: int32",),
+        ("output: int32",),
+        shape=rules.unchanged,
+        not_differentiable=True,
+    )
+)
 for _name, _offsets in (
     ("UnicodeDecode", ()),
     ("UnicodeDecodeWithOffsets", ("char_to_byte_starts: int64",)),
