@@ -83,7 +83,7 @@ def _input_gradient(loop: Loop, op: Any, operands: Operands) -> list[Operand] | 
     return stacked.stacked([stacked.split(loop, loop.again(op, tensors)[0], sizes)])
 
 
-def _contrast(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
+def _contrast(loop: Loop, op: Any, operands: Operands) -> Sequence[Operand] | None:
     images, factor = operands
     rank = op.inputs[0].shape.ndims
     if not factor.is_stacked:
