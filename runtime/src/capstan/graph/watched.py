@@ -17,6 +17,7 @@ from capstan.core import debug_watches, devices, dtypes
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
 from capstan.framework.ops import dumps
+from capstan.framework.ops import nodes as build
 from capstan.graph import infer
 
 TARGETS: Final = ir.Edge("_debug_targets")
@@ -122,8 +123,7 @@ def _after_dumps(
     for edge in node.inputs:
         if edge in waits:
             name, device = f"__dbg_{edge.tensor}_{node.name}", nodes[edge.node].device
-            attrs = {"T": node.attrs["T"]}
-            made.append(ir.Node(name, "Identity", (edge,), tuple(waits[edge]), device, attrs))
+            made.append(build.identity(name, edge, node.attrs["T"], device, waits[edge]))
             edge = ir.Edge(name)
         inputs.append(edge)
     return [*made, replace(node, inputs=tuple(inputs))]
