@@ -216,3 +216,27 @@ def test_a_copy_of_a_list_copies_its_tensors_and_no_integers() -> None:
     assert first.elements == [3, None]
     (element,) = second.elements
     assert home.fetch(element) == 4
+
+
+def test_a_copy_of_a_list_to_the_host_that_fails_first_ends_its_other_copies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The memory of NumPy arrays that are garbage may serve others while a GPU writes to it."""
+    copy_out, copied = strict.Strict.copy_out, list[Any]()
+
+    def fails_at_the_second(home: strict.Strict, value: Any) -> Any:
+        if copied:
+            raise tf.errors.ResourceExhaustedError(None, None, "no page-locked memory is left")
+        copied.append(copy_out(home, value))
+        return copied[0]
+
+    monkeypatch.setattr(strict.Strict, "copy_out", fails_at_the_second)
+    rows = tf.placeholder(tf.float32, [2, 2])
+    with tf.device("/gpu:0"):
+        handle = pushed(rows)
+    with tf.device("/cpu:0"):
+        found = stacked(handle)
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="no page-locked memory"):
+            session.run(found, {rows: ROWS})
+        assert copied[0].tolist() == ROWS[0].tolist()

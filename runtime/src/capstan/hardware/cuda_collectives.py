@@ -3,9 +3,9 @@
 NCCL comes with CuPy, if its library is installed. Nobody has run this on several GPUs yet.
 """
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from capstan.hardware import cuda_peers
 
@@ -100,8 +100,7 @@ class Group:
         for number, value in zip(self._numbers, values, strict=True):
             with device(number):
                 sources.append(self._cupy.ascontiguousarray(value))
-        with cuda_peers.TURN:
-            communicators = _communicators(self._nccl, tuple(self._ranks))
+        with cuda_peers.TURN, _connected(self._nccl, tuple(self._ranks)) as communicators:
             self._nccl.groupStart()
             try:
                 for place, (number, source) in enumerate(zip(self._numbers, sources, strict=True)):
@@ -111,10 +110,26 @@ class Group:
                 self._nccl.groupEnd()
 
 
-@functools.cache
-def _communicators(nccl: Any, ranks: tuple[int, ...]) -> Mapping[int, Any]:
-    """Return the communicator of each GPU. The first call for a set of GPUs connects them.
+_CONNECTED: Final[dict[tuple[Any, tuple[int, ...]], Mapping[int, Any]]] = {}
+"""The communicator of each GPU, by the set of GPUs. A caller holds `cuda_peers.TURN`."""
 
-    The caller holds `cuda_peers.TURN`.
+
+@contextlib.contextmanager
+def _connected(nccl: Any, ranks: tuple[int, ...]) -> Iterator[Mapping[int, Any]]:
+    """Return a block for one call, which gets the communicator of each GPU.
+
+    The first call for a set of GPUs connects them. If a call fails, some of the GPUs may have their
+    part of the call, and would wait for the others for ever. So the communicators end the call, and
+    the next call connects the GPUs again. The caller holds `cuda_peers.TURN`.
     """
-    return dict(zip(ranks, nccl.NcclCommunicator.initAll(list(ranks)), strict=True))
+    communicators = _CONNECTED.get((nccl, ranks))
+    if communicators is None:
+        made = nccl.NcclCommunicator.initAll(list(ranks))
+        communicators = _CONNECTED[nccl, ranks] = dict(zip(ranks, made, strict=True))
+    try:
+        yield communicators
+    except BaseException:
+        del _CONNECTED[nccl, ranks]
+        for communicator in communicators.values():
+            communicator.abort()
+        raise

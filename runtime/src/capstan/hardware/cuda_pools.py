@@ -8,10 +8,6 @@ Allocate = Callable[[int], Any]
 """Returns memory of a number of bytes (a `cupy.cuda.MemoryPointer`)."""
 
 
-def _nothing() -> None:
-    pass
-
-
 class Pool:
     """A pool of CuPy's own, which gives its memory back when it and its arrays are garbage.
 
@@ -21,16 +17,19 @@ class Pool:
     """
 
     def __init__(
-        self, cupy: Any, number: int, allocate: Allocate, leave: Callable[[], None] = _nothing
+        self, cupy: Any, number: int, allocate: Allocate, leave: Callable[[], None] | None = None
     ) -> None:
         """`cupy` is the module, and `number` is CUDA's number of the GPU.
 
         `allocate` returns new memory of the GPU for the pool. It must not refer to the pool. The
-        pool calls `leave` when an array is garbage, before another array may get its memory.
+        pool calls `leave` when an array is garbage, before another array may get its memory. Before
+        such a pool takes more memory, it gives back the free memory that was too small. Otherwise,
+        arrays that get longer and longer would leave all of their memory here. Without `leave`, the
+        pool keeps its memory, because a CUDA graph may use memory that is free.
         """
         self._cupy, self._number, self._leave = cupy, number, leave
         with cupy.cuda.Device(number):
-            self._pool = cupy.cuda.MemoryPool(allocate)
+            self._pool = cupy.cuda.MemoryPool(self._grow(allocate) if leave else allocate)
             # `CUPY_GPU_MEMORY_LIMIT` is the limit of each pool. The memory of this pool comes from
             # CuPy's own pool, which keeps that limit. At its limit, a pool frees memory that a
             # CUDA graph still uses.
@@ -46,8 +45,21 @@ class Pool:
         return self._cupy.cuda.MemoryPointer(unowned, 0)
 
     def _take_back(self, held: list[Any]) -> None:
-        self._leave()
+        if self._leave is not None:
+            self._leave()
         held.clear()
+
+    def _grow(self, allocate: Allocate) -> Allocate:
+        """Return `allocate` with a call that gives back the free memory of the pool before it."""
+        this = weakref.ref(self)
+
+        def grow(size: int) -> Any:
+            pool = this()
+            if pool is not None:
+                pool._pool.free_all_blocks()
+            return allocate(size)
+
+        return grow
 
 
 def _free(cupy: Any, number: int, pool: Any) -> None:

@@ -7,7 +7,9 @@ The stream that computes also does short copies. They take less time than the ev
 them overlap.
 """
 
+import contextlib
 import functools
+import threading
 import weakref
 from collections import deque
 from typing import Any
@@ -36,17 +38,28 @@ class Streams(device.Stream):
         """`cupy` is the module, and `number` is CUDA's number of the GPU."""
         import cupyx
 
+        self._busy: deque[tuple[Any, Any]] = deque()
+        """The ends of copies, and the arrays that must stay as they are until then."""
+        self._leaving: deque[tuple[Any, Any]] = deque()
+        """The same for the copies of the stream to the host."""
+        self._letting_go = threading.Lock()
         self._cupy, self._pinned, self._number = cupy, cupyx.empty_pinned, number
         with cupy.cuda.Device(number):
             self._compute = cupy.cuda.Stream.null
             self._inward = cupy.cuda.Stream(non_blocking=True)
             self._outward = cupy.cuda.Stream(non_blocking=True)
         new = functools.partial(_new_landing, cupy, self._inward)
-        self._landing = cuda_pools.Pool(cupy, number, new, self._leave)
-        self._busy: deque[tuple[Any, Any]] = deque()
-        """The ends of copies, and the arrays that must stay as they are until then."""
+        # This function must not refer to the streams, which may have arrays of the pool.
+        leave = functools.partial(_leave, cupy, number, self._inward)
+        self._landing = cuda_pools.Pool(cupy, number, new, leave)
         self._waiting = threads.DaemonThreads(1, f"capstan-gpu-{number}")
         weakref.finalize(self, self._waiting.shutdown, wait=False)
+
+    def __del__(self) -> None:
+        # CuPy gives page-locked memory to others as soon as it is garbage, and a copy may use it.
+        for end, _ in (*self._busy, *self._leaving):
+            with contextlib.suppress(Exception):  # A GPU that has failed copies nothing any more.
+                end.synchronize()
 
     def then(self, passed: device.Passed, idle: cancellation.Submit | None = None) -> None:
         """Let a thread wait for an event.
@@ -122,7 +135,7 @@ class Streams(device.Stream):
             if value.nbytes > _SHORT_BYTES:
                 self._outward.wait_event(self._mark(self._compute))
                 source.data.copy_to_host_async(host.ctypes.data, value.nbytes, self._outward)
-                self._busy.append((self._mark(self._outward), source))
+                self._leaving.append((self._mark(self._outward), (source, host)))
             elif value.nbytes:
                 source.data.copy_to_host_async(host.ctypes.data, value.nbytes, self._compute)
         self._let_go()
@@ -146,7 +159,7 @@ class Streams(device.Stream):
         with cuda_current.using(self._cupy, self._number):
             self.refuse_capture("a wait")
             last = self._compute
-            if self._busy:
+            if self._leaving:
                 last = self._outward
                 last.wait_event(self._mark(self._compute))
             event = self._cupy.cuda.Event(block=sleeps, disable_timing=True)
@@ -163,16 +176,18 @@ class Streams(device.Stream):
             passed(None)
 
     def _let_go(self) -> None:
-        """Let go of the arrays whose copies have ended."""
-        while self._busy:
-            try:
-                end, array = self._busy.popleft()
-            except IndexError:  # another thread was faster
-                return
-            if not end.done:
-                # Another thread may have added copies meanwhile. Their order does not matter.
-                self._busy.appendleft((end, array))
-                return
+        """Let go of the arrays whose copies have ended.
+
+        A copy to the host stays in `_leaving` until it has ended, because `_end` looks there.
+        """
+        if not self._letting_go.acquire(blocking=False):
+            return  # Another thread does this, or the collector does within this very call.
+        try:
+            for copies in (self._busy, self._leaving):
+                while copies and copies[0][0].done:
+                    copies.popleft()
+        finally:
+            self._letting_go.release()
 
     def _landed(self, value: Array) -> Any:
         """Return an array like `value` in memory that only copies from the host write.
@@ -183,11 +198,6 @@ class Streams(device.Stream):
         with self._inward:
             memory = self._landing.malloc(value.nbytes)
         return self._cupy.ndarray(value.shape, value.dtype, memory)
-
-    def _leave(self) -> None:
-        """Let copies to the GPU wait for the present computing, which may use their memory."""
-        with cuda_current.using(self._cupy, self._number):
-            self._inward.wait_event(self._mark(self._compute))
 
     def _mark(self, stream: Any) -> Any:
         return _marked(self._cupy, stream)
@@ -209,6 +219,12 @@ def _new_landing(cupy: Any, inward: Any, size: int) -> Any:
         memory = cupy.get_default_memory_pool().malloc(size)
     inward.wait_event(_marked(cupy, compute))
     return memory
+
+
+def _leave(cupy: Any, number: int, inward: Any) -> None:
+    """Let copies to the GPU wait for the present computing, which may use their memory."""
+    with cuda_current.using(cupy, number):
+        inward.wait_event(_marked(cupy, cupy.cuda.Stream.null))
 
 
 def _marked(cupy: Any, stream: Any) -> Any:

@@ -107,7 +107,8 @@ class Device(abc.ABC):
     def copy_out(self, value: Array) -> Array:
         """Return a NumPy array that gets the elements of an array of this device.
 
-        It has the elements when the stream has done the copy.
+        It has the elements when the stream has done the copy. Until then, `value` must not change,
+        and the caller keeps the NumPy array: its memory may serve others when it is garbage.
         """
 
     def copy_across(self, value: Array, source: "Device") -> Array:

@@ -21,7 +21,12 @@ def _to_host(node: NodeContext) -> Function:
     device, dtype = node.hardware, node.attrs["T"]
 
     def copy(value: Array, *, done: Done, cancellation: cancellations.Cancellation) -> None:
-        copied = variant.moved(value, dtype, device.copy_out)
+        try:
+            copied = variant.moved(value, dtype, device.copy_out)
+        except BaseException:
+            # The device may still write to the arrays that it has for the first tensors of a list.
+            device.stream.synchronize()
+            raise
         device.stream.then(functools.partial(_answer, copied, done), cancellation.idle)
 
     return copy
