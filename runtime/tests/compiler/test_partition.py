@@ -29,6 +29,21 @@ def cut_of(
     return partition.partition(by_name, tasks, [], fetches, infer.Knowledge(), "a", waiting)
 
 
+def constant(name: str, *control: str) -> ir.Node:
+    return ir.Node(name, "Const", (), control, attrs={"dtype": dtypes.int32, "value": 0})
+
+
+def awaited(node: ir.Node, computed: dict[str, ir.Node], nodes: Sequence[ir.Node]) -> list[str]:
+    """Return the nodes that must run before `node`, also through constants that wait for them."""
+    found: list[str] = []
+    for name in (*(edge.node for edge in node.inputs), *node.control):
+        if name in computed:
+            found.append(name)
+        else:
+            found += awaited(next(each for each in nodes if each.name == name), computed, nodes)
+    return found
+
+
 @st.composite
 def placed_graphs(draw: st.DrawFn) -> tuple[list[ir.Node], dict[str, str]]:
     """Draw a graph in topological order over up to three tasks. Some nodes are constants."""
@@ -38,7 +53,7 @@ def placed_graphs(draw: st.DrawFn) -> tuple[list[ir.Node], dict[str, str]]:
         data = draw(st.lists(names, max_size=3)) if nodes else []
         control = draw(st.lists(names, max_size=2, unique=True)) if nodes else []
         if draw(st.booleans()) and not data:
-            nodes.append(ir.Node(f"n{index}", "Const", attrs={"dtype": dtypes.int32, "value": 0}))
+            nodes.append(constant(f"n{index}", *control))
         else:
             nodes.append(ir.Node(f"n{index}", "X", tuple(map(Edge, data)), tuple(control)))
     return nodes, {node.name: draw(st.sampled_from(TASKS)) for node in nodes}
@@ -115,8 +130,8 @@ def test_every_node_runs_once_and_after_its_producers_on_any_task(
     assert sorted(ran) == sorted(computed)
     position = {name: index for index, name in enumerate(ran)}
     for name, node in computed.items():
-        for source in (*(edge.node for edge in node.inputs), *node.control):
-            assert source not in computed or position[source] < position[name]
+        for source in awaited(node, computed, nodes):
+            assert position[source] < position[name]
 
 
 @pytest.mark.e2e
@@ -135,15 +150,46 @@ def test_a_blocked_node_withholds_only_the_nodes_that_depend_on_it(
         simulation.events.pop(place)()
     withheld = set(blocked)
     for name, node in computed.items():
-        if withheld.intersection((*(edge.node for edge in node.inputs), *node.control)):
+        if withheld.intersection(awaited(node, computed, nodes)):
             withheld.add(name)
     ran = [name for name in simulation.ran if name in computed]
     assert sorted(ran) == sorted(computed.keys() - withheld)
     assert simulation.is_over == (not withheld)
     position = {name: index for index, name in enumerate(ran)}
     for name in ran:
-        for source in (*(edge.node for edge in computed[name].inputs), *computed[name].control):
-            assert source not in computed or position[source] < position[name]
+        for source in awaited(computed[name], computed, nodes):
+            assert position[source] < position[name]
+
+
+def test_a_constant_that_waits_does_not_cut_the_segment_of_a_device() -> None:
+    cpu, gpu = "a/device:CPU:0", "a/device:GPU:0"
+    nodes = [
+        ir.Node("fed", "X", device=cpu),
+        ir.Node("changed", "X", (Edge("fed"),), device=gpu),
+        replace(constant("size", "changed"), device=cpu),
+        ir.Node("reader", "X", (Edge("size"), Edge("changed")), device=gpu),
+        ir.Node("later", "X", (), ("size",), device=gpu),
+    ]
+    part = cut_of(nodes, {node.name: "a" for node in nodes}, [Edge("reader")])["a"]
+    own = {name: part.wait_sets.get(name, 0) for name in ("changed", "reader", "later")}
+    assert len(set(own.values())) == 1
+    assert {node.name: node.control for node in part.nodes} == {
+        "fed": (), "changed": (), "size": (), "reader": ("changed",), "later": ("changed",)
+    }  # fmt: skip
+
+
+def test_a_constant_in_a_branch_waits_itself() -> None:
+    nodes = [
+        ir.Node("value", "X"),
+        ir.Node("switch", "Switch", (Edge("value"), Edge("value"))),
+        ir.Node("side", "Identity", (Edge("switch", 1),)),
+        constant("taken", "side"),
+        ir.Node("other", "Identity", (Edge("switch", 0),)),
+        ir.Node("merged", "Merge", (Edge("taken"), Edge("other"))),
+    ]
+    part = cut_of(nodes, {node.name: "a" for node in nodes}, [Edge("merged")])["a"]
+    controls = {node.name: node.control for node in part.nodes}
+    assert (controls["taken"], controls["merged"]) == (("side",), ())
 
 
 def test_nodes_that_do_not_wait_form_one_segment_for_each_leg() -> None:

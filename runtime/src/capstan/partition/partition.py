@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from capstan.core import node as ir
 from capstan.graph import guards, infer
-from capstan.partition import held, lanes, late_reads, parts
+from capstan.partition import free_constants, held, lanes, late_reads, parts
 
 _Key = tuple[str, str, int, lanes.Lane]
 """Source, destination, leg and lane of a message."""
@@ -221,6 +221,7 @@ def partition(
     the nodes that may answer late.
     """
     fed = frozenset(feeds)
+    nodes = free_constants.release(nodes, fed)
     nodes, tasks = late_reads.insert(nodes, tasks, known, fed)
     nodes, tasks = held.insert(nodes, tasks, known, fed)
     cut = _Cut(nodes, tasks, home, fed, waiting)
