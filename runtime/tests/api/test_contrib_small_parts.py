@@ -459,7 +459,7 @@ def test_a_weighted_sum_of_columns_returns_its_variables() -> None:
         features, [number, word], num_outputs=3, scope="wide"
     )
     assert logits.shape.as_list() == [2, 3]
-    assert bias[0].op.name.startswith("wide/")
+    assert bias.op.name.startswith("wide/")
     (of_number,), (of_word,) = variables[number], variables[word]
     with tf.Session() as session:
         session.run([tf.global_variables_initializer(), tf.tables_initializer()])

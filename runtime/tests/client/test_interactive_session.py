@@ -18,7 +18,8 @@ def test_it_is_the_default_session_from_its_constructor_to_its_close() -> None:
 
 def test_a_second_one_may_be_closed_before_the_first() -> None:
     first = tf.InteractiveSession()
-    second = tf.InteractiveSession()
+    with pytest.warns(UserWarning, match="already active"):
+        second = tf.InteractiveSession()
     assert tf.get_default_session() is second
     first.close()
     assert tf.get_default_session() is second

@@ -177,7 +177,8 @@ def test_sparse_matrices_are_multiplied(v1: Any, turned: Any, kinds: Any) -> Non
         product = tf.sparse_matmul(x, y, *turned, a_is_sparse=True)
         weights = np.arange(20, dtype=np.float32).reshape(4, 5)
         slopes = tf.gradients(product, [x, y], tf.constant(weights))
-        return [product, *(tf.cast(slope, tf.float32) for slope in slopes)]
+        dense = tf.matmul(x, y, transpose_a=turned[0], transpose_b=turned[1])
+        return [product, dense, *(tf.cast(slope, tf.float32) for slope in slopes)]
 
     for own, expected in zip(values(tf, program), values(v1, program), strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-2)

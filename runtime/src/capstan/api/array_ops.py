@@ -205,7 +205,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     if not isinstance(values, list | tuple):
         values = [values]
     if len(values) == 1:
-        with scoped(name, "concat", values) as scope:
+        with scoped(name, "concat", values):
             try:
                 axis_tensor = convert.convert_to_tensor(axis, dtypes.int32, "concat_dim")
                 axis_tensor.shape.assert_has_rank(0)
@@ -214,7 +214,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
                     raise
                 hint = "Pass the tensors before the axis: tf.concat(values, axis)"
                 raise type(error)(f"{error}. {hint}") from None
-            return raw.Identity(values[0], name=scope)
+            return raw.Identity(values[0], name=name)
     return raw.ConcatV2(list(values), axis, name=name)
 
 

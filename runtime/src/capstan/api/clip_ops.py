@@ -67,10 +67,10 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Any:
         TypeError: `t_list` is not a list or tuple.
     """
     tensors = _sequence(t_list)
-    with scoped(name, "global_norm", tensors) as scope:
+    with scoped(name, "global_norm", tensors):
         halves = [raw.L2Loss(_values(tensor)) for tensor in tensors if tensor is not None]
         total = raw.Mul(reduce_ops.reduce_sum(raw.Pack(halves)), 2)
-        return raw.Sqrt(total, name=scope)
+        return raw.Sqrt(total, name="global_norm")
 
 
 def clip_by_global_norm(

@@ -90,23 +90,41 @@ def _static_shape(shape: Any) -> shapes.Shape:
 def zeros_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Any:
-    """Return zeros with the shape of `tensor` and with its dtype, or with `dtype` if given."""
-    return _like("ZerosLike", zeros, tensor, dtype, name)
+    """Return zeros with the shape of `tensor` and with its dtype, or with `dtype` if given.
+
+    With `optimize`, a step does not compute `tensor` if its static shape is fully known.
+    """
+    return _like("ZerosLike", "zeros_like", zeros, tensor, dtype, name, optimize)
 
 
 def ones_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Any:
-    """Return ones with the shape of `tensor` and with its dtype, or with `dtype` if given."""
-    return _like("OnesLike", ones, tensor, dtype, name)
+    """Return ones with the shape of `tensor` and with its dtype, or with `dtype` if given.
+
+    With `optimize`, a step does not compute `tensor` if its static shape is fully known.
+    """
+    return _like("OnesLike", "ones_like", ones, tensor, dtype, name, optimize)
 
 
-def _like(op: str, other: Any, tensor: Any, dtype: Any, name: str | None) -> Any:
-    with scoped(name, op, (tensor,)) as scope:
+def _like(
+    op: str,
+    default: str,
+    other: Any,
+    tensor: Any,
+    dtype: Any,
+    name: str | None,
+    is_shape_enough: bool,
+) -> Any:
+    with scoped(name, default, (tensor,)) as scope:
         tensor = convert.convert_to_tensor(tensor, name="tensor")
-        if dtype is None or dtypes.as_dtype(dtype).base_dtype is tensor.dtype.base_dtype:
+        own = tensor.dtype.base_dtype
+        kind = own if dtype is None else dtypes.as_dtype(dtype).base_dtype
+        if is_shape_enough and own is not dtypes.variant and tensor.shape.is_fully_defined():
+            return other(tensor.shape, kind, name=scope)
+        if kind is own:
             return getattr(raw, op)(tensor, name=scope)
-        return other(array_ops.shape(tensor), dtype, name=scope)
+        return other(array_ops.shape(tensor), kind, name=scope)
 
 
 def one_hot(

@@ -103,7 +103,7 @@ def parse_example(
     if not features:
         raise ValueError(f"Missing: features was {features}.")
     columns = columns_of(stored(features))
-    with scoped(name, "ParseExample", [serialized, example_names]) as scope:
+    with scoped(name, "ParseExample", [serialized, example_names]):
         names: Any = convert.constant([], dtypes.string)
         outputs = raw.ParseExample(
             serialized,
@@ -116,7 +116,6 @@ def parse_example(
             sparse_types=columns.sparse_types,
             Tdense=columns.types,
             dense_shapes=columns.shapes,
-            name=scope,
         )
         return composed(features, columns.results(outputs))
 
@@ -142,7 +141,7 @@ def parse_single_example(
         batch = parse_example(strings[0], features, name, strings[1])
         return {key: _first_row(tensor) for key, tensor in batch.items()}
     columns = columns_of(stored(features))
-    with scoped(name, "ParseSingleExample", [serialized]) as scope:
+    with scoped(name, "ParseSingleExample", [serialized]):
         outputs = raw.ParseSingleExample(
             serialized,
             default_tensors(columns),
@@ -152,7 +151,6 @@ def parse_single_example(
             sparse_types=columns.sparse_types,
             Tdense=columns.types,
             dense_shapes=columns.shapes,
-            name=scope,
         )
         return composed(features, columns.results(outputs))
 

@@ -129,7 +129,7 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
     with scoped(name, "logdet", (matrix,)):
         diagonal = complex_ops.real(raw.MatrixDiagPart(raw.Cholesky(matrix)))
         logarithms = raw.Sum(raw.Log(diagonal), np.array([-1], np.int32))
-        return raw.Mul(logarithms, convert.convert_to_tensor(2, logarithms.dtype))
+        return raw.Mul(logarithms, convert.convert_to_tensor(2, logarithms.dtype), name="mul")
 
 
 def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:

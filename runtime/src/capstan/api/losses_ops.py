@@ -177,7 +177,7 @@ def sparse_softmax_cross_entropy_with_logits(
             logits minus 1.
     """
     _check_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    with scoped(name, "SparseSoftmaxCrossEntropyWithLogits", (labels, logits)) as scope:
+    with scoped(name, "SparseSoftmaxCrossEntropyWithLogits", (labels, logits)):
         labels, logits = convert.convert_to_tensor(labels), convert.convert_to_tensor(logits)
         rank, label_rank = logits.shape.ndims, labels.shape.ndims
         if rank == 0:
@@ -188,17 +188,17 @@ def sparse_softmax_cross_entropy_with_logits(
                 f"logits minus 1 (received {rank})."
             )
         precise = _precise(logits)
-        losses = _sparse_losses(precise, labels, scope if precise is logits else None)
-        return losses if precise is logits else math_ops.cast(losses, logits.dtype, scope)
+        losses = _sparse_losses(precise, labels)
+        return losses if precise is logits else math_ops.cast(losses, logits.dtype)
 
 
-def _sparse_losses(logits: Any, labels: Any, name: str | None) -> Any:
+def _sparse_losses(logits: Any, labels: Any) -> Any:
     if logits.shape.ndims == 2:
-        return raw.SparseSoftmaxCrossEntropyWithLogits(logits, labels, name=name)[0]
+        return raw.SparseSoftmaxCrossEntropyWithLogits(logits, labels)[0]
     losses, _ = raw.SparseSoftmaxCrossEntropyWithLogits(
         _as_matrix(logits), raw.Reshape(labels, [-1])
     )
-    result = raw.Reshape(losses, raw.Shape(labels), name=name)
+    result = raw.Reshape(losses, raw.Shape(labels))
     result.set_shape(labels.shape)
     return result
 
@@ -264,7 +264,7 @@ def log_poisson_loss(
         log_input = convert.convert_to_tensor(log_input, name="log_input")
         targets = convert.convert_to_tensor(targets, name="targets")
         _check_same(log_input, targets, "log_input and targets must have the same shape")
-        loss = raw.Sub(raw.Exp(log_input), raw.Mul(log_input, targets))
+        loss = raw.Sub(raw.Exp(log_input), raw.Mul(log_input, targets), name="sub")
         if not compute_full_loss:
             return loss
         half_log = raw.Mul(0.5, raw.Log(raw.Mul(2 * math.pi, targets)))

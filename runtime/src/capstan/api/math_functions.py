@@ -52,7 +52,8 @@ def lbeta(x: Any, name: str | None = None) -> Any:
     """
     with scoped(name, "lbeta", (x,)):
         x = convert.convert_to_tensor(x, name="x")
-        return raw.Sub(raw.Sum(raw.Lgamma(x), [-1]), raw.Lgamma(raw.Sum(x, [-1])))
+        logarithms = raw.Sum(raw.Lgamma(x), [-1])
+        return raw.Sub(logarithms, raw.Lgamma(raw.Sum(x, [-1])), name="sub")
 
 
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:

@@ -37,8 +37,12 @@ multiply_no_nan = plain.function(
 )
 xlogy = plain.function("xlogy", "Xlogy", "Return x * log(y). The result is 0 where `x` is 0.")
 xdivy = plain.function("xdivy", "Xdivy", "Return x / y. The result is 0 where `x` is 0.")
-div_no_nan = plain.function("div_no_nan", "DivNoNan", "Divide. The result is 0 where `y` is 0.")
-floordiv = plain.function("floordiv", "FloorDiv", "Return x / y, rounded toward negative infinity.")
+div_no_nan = plain.function(
+    "div_no_nan", "DivNoNan", "Divide. The result is 0 where `y` is 0.", "div_no_nan"
+)
+floordiv = plain.function(
+    "floordiv", "FloorDiv", "Return x / y, rounded toward negative infinity.", "floordiv"
+)
 floor_div = plain.function("floor_div", "FloorDiv", "An older name of `floordiv`.")
 floormod = plain.function(
     "floormod", "FloorMod", "Return the remainder of division. It has the sign of `y`."
@@ -224,8 +228,8 @@ def matmul(
 ) -> Any:
     """Multiply two matrices or two batches of matrices. The axes before the last two broadcast.
 
-    An adjoint matrix is the conjugate of the transposed one. `a_is_sparse` and `b_is_sparse` have
-    no effect.
+    An adjoint matrix is the conjugate of the transposed one. The product of a bfloat16 and a
+    float32 matrix is float32. `a_is_sparse` and `b_is_sparse` have no effect.
 
     Raises:
         ValueError: an argument is both transposed and adjoint, a rank is below 2, or the sizes do
@@ -237,6 +241,10 @@ def matmul(
     with scoped(name, "MatMul", (a, b)) as scope:
         a = convert.convert_to_tensor(a, None, "a", arguments.dtype_of(b))
         b = convert.convert_to_tensor(b, None, "b", a.dtype.base_dtype)
+        if {a.dtype.base_dtype, b.dtype.base_dtype} == {dtypes.bfloat16, dtypes.float32}:
+            # No other op takes matrices of two dtypes.
+            left, right = transpose_a or adjoint_a, transpose_b or adjoint_b
+            return raw.SparseMatMul(a, b, transpose_a=left, transpose_b=right, name=scope)
         return operators.matrix_product(
             a,
             b,

@@ -38,7 +38,7 @@ def diag_part(input: Any, name: str | None = None) -> Any:
 
 def matrix_diag(
     diagonal: Any,
-    name: str | None = None,
+    name: str | None = "diag",
     k: Any = 0,
     num_rows: Any = -1,
     num_cols: Any = -1,
@@ -62,7 +62,7 @@ def matrix_diag(
 
 def matrix_diag_part(
     input: Any,
-    name: str | None = None,
+    name: str | None = "diag_part",
     k: Any = 0,
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
@@ -75,7 +75,11 @@ def matrix_diag_part(
 
 
 def matrix_set_diag(
-    input: Any, diagonal: Any, name: str | None = None, k: Any = 0, align: str = "RIGHT_LEFT"
+    input: Any,
+    diagonal: Any,
+    name: str | None = "set_diag",
+    k: Any = 0,
+    align: str = "RIGHT_LEFT",
 ) -> Any:
     """Return copies of the matrices with other main diagonals, or other diagonals `k`."""
     if _are_defaults(k, 0):
@@ -133,12 +137,13 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
                 ],
                 0,
             )
-            return turn(a, order)
+            return turn(a, order, name="transpose")
         if rank < 2:
             raise ValueError(
                 f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {a.shape}"
             )
-        return turn(a, np.array([*range(rank - 2), rank - 1, rank - 2], np.int32))
+        order = np.array([*range(rank - 2), rank - 1, rank - 2], np.int32)
+        return turn(a, order, name="transpose")
 
 
 def trace(x: Any, name: str | None = None) -> Any:
@@ -166,7 +171,7 @@ def eye(
             shorter = raw.Minimum(shorter, _size(columns))
         ones = raw.Fill(raw.ConcatV2([batch, raw.Reshape(shorter, [1])], 0), raw.Cast(1, DstT=kind))
         if num_columns is None:
-            return raw.MatrixDiag(ones)
+            return matrix_diag(ones)
         sizes = raw.ConcatV2([batch, rows_and_columns], 0)
         return raw.MatrixSetDiag(raw.Fill(sizes, raw.Cast(0, DstT=kind)), ones)
 

@@ -103,10 +103,8 @@ def root_mean_squared_error(
     squared = mean_squared_error(
         labels, predictions, weights, None, None, name or "root_mean_squared_error"
     )
-    update = raw.Sqrt(squared[1])
-    return state.finished(
-        lambda: raw.Sqrt(squared[0]), update, metrics_collections, updates_collections
-    )
+    root, update = raw.Sqrt(squared[0]), raw.Sqrt(squared[1])
+    return state.finished(lambda: root, update, metrics_collections, updates_collections)
 
 
 def _counted(

@@ -125,22 +125,24 @@ def dropout(
     """
     if (keep_prob is None) is (rate is None):
         raise ValueError("You must provide either keep_prob or rate to dropout, not both")
-    with scoped(name, "dropout", (x, keep_prob, rate)):
+    rate = _dropout_rate(keep_prob, rate)
+    with scoped(name, "dropout", (x, rate)):
         x = convert.convert_to_tensor(x, name="x")
         if not x.dtype.is_floating:
             raise ValueError(
                 "x has to be a floating point tensor since it's going to be scaled. Got a "
                 f"{x.dtype.name} tensor instead."
             )
-        keep = _keep_probability(keep_prob, rate)
-        if isinstance(keep, float) and keep == 1.0:
+        if isinstance(rate, float) and rate == 0.0:
             return x
-        keep = convert.convert_to_tensor(keep, x.dtype.base_dtype, "keep_prob")
+        kind = x.dtype.base_dtype
+        rate = convert.convert_to_tensor(rate, kind, "rate")
         sizes = raw.Shape(x) if noise_shape is None else _noise_sizes(x, noise_shape)
-        noise = random_ops.random_uniform(sizes, seed=seed, dtype=x.dtype.base_dtype)
-        # noise + keep is uniform in [keep, 1 + keep), so its floor is 1 with probability keep.
-        mask = raw.Floor(raw.Add(noise, keep))
-        result = raw.Mul(raw.RealDiv(x, keep), mask)
+        noise = random_ops.random_uniform(sizes, seed=seed, dtype=kind)
+        scale = raw.RealDiv(1, raw.Sub(1, rate, name="sub"), name="truediv")
+        is_kept = raw.GreaterEqual(noise, rate)
+        scaled = raw.Mul(x, scale, name="mul")
+        result = raw.Mul(scaled, raw.Cast(is_kept, DstT=kind), name="mul")
         result.set_shape(x.shape)
         return result
 
@@ -159,7 +161,8 @@ def _noise_sizes(x: Any, noise_shape: Any) -> Any:
     ]
 
 
-def _keep_probability(keep_prob: Any, rate: Any) -> Any:
+def _dropout_rate(keep_prob: Any, rate: Any) -> Any:
+    """Return the probability that an element is set to 0, as a float or a tensor."""
     probability = keep_prob if rate is None else rate
     if isinstance(probability, float | int):
         keep = float(probability) if rate is None else 1.0 - float(probability)
@@ -167,8 +170,8 @@ def _keep_probability(keep_prob: Any, rate: Any) -> Any:
             raise ValueError(
                 f"keep_prob must be a scalar tensor or a float in the range (0, 1], got {keep:g}"
             )
-        return keep
-    return probability if rate is None else raw.Sub(1, rate)
+        return 1.0 - keep
+    return raw.Sub(1, probability, name="sub") if rate is None else probability
 
 
 l2_loss = plain.function("l2_loss", "L2Loss", "Return half the sum of the squares.")
@@ -189,7 +192,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Any:
     with scoped(name, "zero_fraction", (value,)):
         value = convert.convert_to_tensor(value, name="value")
         is_zero = raw.Equal(value, raw.ZerosLike(value))
-        return reduce_ops.reduce_mean(raw.Cast(is_zero, DstT=dtypes.float32))
+        return reduce_ops.reduce_mean(raw.Cast(is_zero, DstT=dtypes.float32), name="fraction")
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:

@@ -4,6 +4,7 @@ from typing import Any
 
 from capstan.api import plain
 from capstan.api.custom_gradient import custom_gradient
+from capstan.api.scoped import scoped
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -18,8 +19,8 @@ relu6 = plain.function("relu6", "Relu6", "Return min(max(x, 0), 6) element by el
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Any:
     """Return relu(x) and relu(-x), joined along an axis."""
-    both = raw.ConcatV2([features, raw.Neg(features)], axis)
-    return raw.Relu(both, name=name or "CRelu")
+    with scoped(name, "CRelu", (features,)) as scope:
+        return raw.Relu(raw.ConcatV2([features, raw.Neg(features)], axis, name=scope))
 
 
 @custom_gradient

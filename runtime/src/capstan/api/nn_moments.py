@@ -151,14 +151,14 @@ def batch_normalization(
     dtype, such as float32 for an `x` of float16.
     """
     with scoped(name, "batchnorm", (x, mean, variance, scale, offset)):
-        factor = raw.Rsqrt(raw.Add(variance, variance_epsilon))
+        factor = raw.Rsqrt(raw.Add(variance, variance_epsilon, name="add"))
         if scale is not None:
-            factor = raw.Mul(factor, scale)
-        shift = raw.Mul(mean, factor)
-        bias = raw.Neg(shift) if offset is None else raw.Sub(offset, shift)
+            factor = raw.Mul(factor, scale, name="mul")
         x = convert.convert_to_tensor(x)
-        product = raw.Mul(x, math_ops.cast(factor, x.dtype))
-        return raw.Add(product, math_ops.cast(bias, x.dtype))
+        product = raw.Mul(x, math_ops.cast(factor, x.dtype), name="mul")
+        shift = raw.Mul(mean, factor, name="mul")
+        bias = raw.Neg(shift) if offset is None else raw.Sub(offset, shift, name="sub")
+        return raw.Add(product, math_ops.cast(bias, x.dtype), name="add")
 
 
 def batch_norm_with_global_normalization(

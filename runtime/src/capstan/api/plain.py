@@ -25,11 +25,11 @@ def of_values(function: Callable[..., Any]) -> Callable[..., Any]:
     return mapped
 
 
-def function(name: str, op: str, purpose: str) -> Callable[..., Any]:
+def function(name: str, op: str, purpose: str, default: str | None = None) -> Callable[..., Any]:
     """Return the public function `name`, which adds one operation of type `op`.
 
     Its parameters are the input arguments of the op, and `name`, as in TensorFlow. `purpose` is its
-    docstring.
+    docstring. Without a name, the operation is named `default`, or else after its type.
     """
     add = getattr(raw, op)
     inputs = [argument.name for argument in opdef.lookup(op).input_arguments]
@@ -43,10 +43,10 @@ def function(name: str, op: str, purpose: str) -> Callable[..., Any]:
 
     def plain(*arguments: Any, **keywords: Any) -> Any:
         if len(arguments) == len(inputs) and not keywords:
-            return add(*arguments)
+            return add(*arguments, name=default)
         given = signature.bind(*arguments, **keywords).arguments
         node_name = given.pop("name", None)
-        return add(*given.values(), name=node_name)
+        return add(*given.values(), name=node_name or default)
 
     plain.__name__ = plain.__qualname__ = name
     plain.__doc__ = purpose

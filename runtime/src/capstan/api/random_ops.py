@@ -167,7 +167,8 @@ def multinomial(
     The result has `num_samples` classes for each row, of dtype int64 or `output_dtype`.
     """
     kind = dtypes.int64 if output_dtype is None else dtypes.as_dtype(output_dtype)
-    return raw.Multinomial(logits, num_samples, output_dtype=kind, name=name, **seeds(seed))
+    with scoped(name, "multinomial", (logits,)):
+        return raw.Multinomial(logits, num_samples, output_dtype=kind, **seeds(seed))
 
 
 def categorical(
@@ -178,7 +179,7 @@ def categorical(
     name: str | None = None,
 ) -> Any:
     """Do what `multinomial` does. `dtype` is int64 by default."""
-    return multinomial(logits, num_samples, seed, name, dtype)
+    return multinomial(logits, num_samples, seed, name or "categorical", dtype)
 
 
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)

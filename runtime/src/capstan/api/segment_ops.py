@@ -65,7 +65,7 @@ def unsorted_segment_sqrt_n(
     """Sum the rows that have the same id, and divide by the square root of their number."""
     with scoped(name, "UnsortedSegmentSqrtN", (data, segment_ids)):
         sums, counts = _summed(data, segment_ids, num_segments)
-        return raw.RealDiv(sums, raw.Sqrt(counts))
+        return raw.RealDiv(sums, raw.Sqrt(counts), name="truediv")
 
 
 def _summed(data: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any]:

@@ -67,10 +67,10 @@ def sparse_tensor_dense_matmul(
         TypeError: `sp_a` is not a SparseTensor.
     """
     sparse = as_sparse(sp_a)
-    with scoped(name, "SparseTensorDenseMatMul", (sparse.indices, sparse.values, b)) as scope:
+    with scoped(name, "SparseTensorDenseMatMul", (sparse.indices, sparse.values, b)):
         return raw.SparseTensorDenseMatMul(
             sparse.indices, sparse.values, sparse.dense_shape, b, adjoint_a=adjoint_a,
-            adjoint_b=adjoint_b, name=scope,
+            adjoint_b=adjoint_b,
         )  # fmt: skip
 
 

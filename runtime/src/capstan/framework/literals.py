@@ -15,6 +15,7 @@ import numpy as np
 
 from capstan.core import dimension, dtypes, tensor_shape
 from capstan.core.arrays import Array
+from capstan.framework import operand
 
 _REAL = (numbers.Real, np.integer, np.floating)
 _INTEGRAL = (numbers.Integral, np.integer, dimension.Dimension)
@@ -47,8 +48,12 @@ def to_array(
 
 
 def _is_array_like(value: Any) -> bool:
-    """Return whether NumPy reads an object of another class, such as a data frame, as an array."""
-    return hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+    """Return whether NumPy reads an object of another class, such as a data frame, as an array.
+
+    It reads no tensor, whose method `__array__` only explains why.
+    """
+    is_readable = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+    return is_readable and not isinstance(value, operand.Operand)
 
 
 def _from_numpy(value: Any, dtype: dtypes.DType | None) -> Array:

@@ -51,7 +51,10 @@ def without_scope(name: str, scope: str | None) -> str:
 
 
 class NameTable:
-    """The names that are in use in a graph. Not thread-safe."""
+    """The names that are in use in a graph, which differ in more than upper and lower case.
+
+    Not thread-safe.
+    """
 
     __slots__ = ("_taken",)
 
@@ -64,23 +67,22 @@ class NameTable:
         The returned name is in use afterwards, unless `take` is False.
 
         >>> table = NameTable()
-        >>> table.unique("a"), table.unique("a"), table.unique("a_1"), table.unique("a", take=False)
-        ('a', 'a_1', 'a_1_1', 'a_2')
+        >>> table.unique("a"), table.unique("A"), table.unique("a_1"), table.unique("a", take=False)
+        ('a', 'A_1', 'a_1_1', 'a_2')
         """
-        count = self._taken.get(name, 0)
+        key = name.lower()
+        count = self._taken.get(key, 0)
         if take:
-            self._taken[name] = count + 1
+            self._taken[key] = count + 1
         if count == 0:
             return name
-        unique = f"{name}_{count}"
-        while unique in self._taken:
+        while f"{key}_{count}" in self._taken:
             count += 1
-            unique = f"{name}_{count}"
         if take:
-            self._taken[name] = count + 1
-            self._taken[unique] = 1
-        return unique
+            self._taken[key] = count + 1
+            self._taken[f"{key}_{count}"] = 1
+        return f"{name}_{count}"
 
     def take(self, name: str) -> None:
         """Mark `name` as in use."""
-        self._taken.setdefault(name, 1)
+        self._taken.setdefault(name.lower(), 1)

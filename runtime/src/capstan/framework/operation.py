@@ -112,6 +112,12 @@ class Tensor(operand.Operand):
             "tf.cond to execute subgraphs conditioned on the value of a tensor."
         )
 
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Use operations of "
+            "tf instead of functions of NumPy, or evaluate the tensor first"
+        )
+
     def __str__(self) -> str:
         shape = "" if self._shape is None else f", shape={self.shape}"
         device = f", device={self.device}" if self.device else ""

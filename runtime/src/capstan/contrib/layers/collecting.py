@@ -10,10 +10,6 @@ from typing import Any
 from capstan.contrib.framework import variables
 from capstan.framework import graph as graphs
 
-_ALIASES = ("__layer_aliases",)
-"""The collection with one dictionary: from the names of outputs to the scopes of their layers."""
-
-
 def renaming(**names: str) -> Callable[..., Any]:
     """Return a getter that makes model variables, whose last name is changed as `names` says."""
 
@@ -74,11 +70,8 @@ def collected(collections: Any, alias: str, outputs: Any) -> Any:
 
 
 def append_tensor_alias(tensor: Any, alias: str) -> Any:
-    """Give a tensor one more alias. The aliases belong to the graph of the tensor."""
-    known = tensor.graph.get_collection_ref(_ALIASES)
-    if not known:
-        known.append({})
-    known[0].setdefault(tensor.name, []).append(alias.removesuffix("/"))
+    """Give a tensor one more alias, in its attribute `aliases`."""
+    tensor.aliases = [*getattr(tensor, "aliases", ()), alias.removesuffix("/")]
     return tensor
 
 
@@ -88,9 +81,8 @@ def gather_tensors_aliases(tensors: Iterable[Any]) -> list[str]:
 
 def get_tensor_aliases(tensor: Any) -> list[str]:
     """Return the aliases of a tensor, or its name if it has none."""
-    known = tensor.graph.get_collection(_ALIASES)
     own = tensor.op.name if tensor.name.endswith(":0") else tensor.name
-    return list((known[0] if known else {}).get(tensor.name) or [own])
+    return list(getattr(tensor, "aliases", ()) or [own])
 
 
 def convert_collection_to_dict(

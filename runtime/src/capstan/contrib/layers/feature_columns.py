@@ -166,7 +166,7 @@ def weighted_sum_from_feature_columns(
     trainable: bool = True,
     scope: str | None = None,
 ) -> tuple[Any, dict[Any, Any], Any]:
-    """Return the logits of a linear model, its variables by column, and the list of its bias.
+    """Return the logits of a linear model, its lists of variables by column, and its bias.
 
     The logits have the shape [batch, num_outputs]. The model is `tf.feature_column.linear_model`.
     """
@@ -179,7 +179,8 @@ def weighted_sum_from_feature_columns(
             tensors, list(feature_columns), num_outputs, "sum", weight_collections, trainable,
             variables,
         )  # fmt: skip
-    return logits, variables, variables.pop("bias")
+    (bias,) = variables.pop("bias")
+    return logits, variables, bias
 
 
 def infer_real_valued_columns(features: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from capstan.api import array_ops, creation_ops, custom_gradient, math_ops, matrix_ops, nn
-from capstan.api.layers import base
+from capstan.api.layers import base, input_spec
 from capstan.core import tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -20,7 +20,8 @@ class GDN(base.Layer):
     keeps the gradients of the roots away from 0. The input has 3 to 5 axes.
 
     Raises:
-        ValueError: the format is unknown, or the number of channels is not known.
+        ValueError: the format is unknown, or the rank or the number of channels does not fit or is
+            not known.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class GDN(base.Layer):
         self.data_format = data_format
         self._beta_min, self._gamma_init = beta_min, gamma_init
         self._pedestal, self._offset = reparam_offset**2, reparam_offset
+        self.input_spec = input_spec.InputSpec(min_ndim=3, max_ndim=5)
 
     def build(self, input_shape: Any) -> None:
         sizes = tensor_shape.TensorShape(input_shape).as_list()

@@ -95,7 +95,9 @@ def instance_norm(
         )  # fmt: skip
         axes = [axis for axis in range(1, rank) if axis != at]
         mean, variance = nn.moments(inputs, axes, keepdims=True)
-        outputs = nn.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
+        outputs = nn.batch_normalization(
+            inputs, mean, variance, beta, gamma, epsilon, name="instancenorm"
+        )
         outputs.set_shape(inputs.shape)
         return collecting.finished(outputs, activation_fn, outputs_collections, block.name)
 

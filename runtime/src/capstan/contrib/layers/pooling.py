@@ -53,7 +53,9 @@ def max_pool3d(
 ) -> Any:
     """Return the largest element of each window of the volumes."""
     with scoped(scope, "MaxPool3D", (inputs,)) as name:
-        layer = volumes.MaxPooling3D(kernel_size, stride, padding, _axes(data_format))
+        layer = volumes.MaxPooling3D(
+            kernel_size, stride, padding, _axes(data_format), _scope=name
+        )
         return collecting.collected(outputs_collections, name, layer.apply(inputs))
 
 
@@ -69,7 +71,9 @@ def avg_pool3d(
 ) -> Any:
     """Return the mean of each window of the volumes."""
     with scoped(scope, "AvgPool3D", (inputs,)) as name:
-        layer = volumes.AveragePooling3D(kernel_size, stride, padding, _axes(data_format))
+        layer = volumes.AveragePooling3D(
+            kernel_size, stride, padding, _axes(data_format), _scope=name
+        )
         return collecting.collected(outputs_collections, name, layer.apply(inputs))
 
 

@@ -1,0 +1,106 @@
+"""The names of results, by which programs find tensors in a graph, are those of TensorFlow."""
+
+from collections.abc import Callable
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+import capstan as tf
+
+pytestmark = genuine.MARKS
+
+RESULTS: dict[str, Callable[[Any, Any], Any]] = {
+    "batch normalization": lambda tf, x: tf.nn.batch_normalization(x, x, x, x, x, 0.1),
+    "without an offset": lambda tf, x: tf.nn.batch_normalization(x, x, x, None, None, 0.1),
+    "crelu": lambda tf, x: tf.nn.crelu(x),
+    "zero fraction": lambda tf, x: tf.nn.zero_fraction(x),
+    "Poisson loss": lambda tf, x: tf.nn.log_poisson_loss(x, x),
+    "sparse labels": lambda tf, x: tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=[0, 1, 2], logits=x
+    ),
+    "global norm": lambda tf, x: tf.global_norm([x]),
+    "one tensor joined": lambda tf, x: tf.concat([x], 1),
+    "two tensors joined": lambda tf, x: tf.concat([x, x], 1),
+    "turned matrix": lambda tf, x: tf.matrix_transpose(x),
+    "ones": lambda tf, x: tf.ones_like(x),
+    "zeros": lambda tf, x: tf.zeros_like(x),
+    "zeros of another dtype": lambda tf, x: tf.zeros_like(x, tf.int32),
+    "floored quotients": lambda tf, x: tf.floordiv(x, x),
+    "named quotients": lambda tf, x: tf.floordiv(x, x, name="floored"),
+    "safe quotients": lambda tf, x: tf.div_no_nan(x, x),
+    "roots of segments": lambda tf, x: tf.unsorted_segment_sqrt_n(x, [0, 1, 1], 2),
+    "drawn classes": lambda tf, x: tf.multinomial(x, 2),
+    "categories": lambda tf, x: tf.random.categorical(x, 2),
+    "root of a mean": lambda tf, x: tf.metrics.root_mean_squared_error(x, x)[0],
+    "unit matrix": lambda tf, x: tf.eye(3),
+    "diagonals": lambda tf, x: tf.matrix_diag(x),
+    "parts of diagonals": lambda tf, x: tf.matrix_diag_part(x),
+    "new diagonals": lambda tf, x: tf.matrix_set_diag(x, x[0]),
+    "determinant": lambda tf, x: tf.linalg.logdet(x),
+    "beta function": lambda tf, x: tf.math.lbeta(x),
+    "sparse product": lambda tf, x: tf.sparse_tensor_dense_matmul(
+        tf.SparseTensor([[0, 0]], [1.0], [2, 3]), x
+    ),
+    "operator and function": lambda tf, x: [tf.multiply(x, x), x * x, tf.multiply(x, x)],
+    "large and small scopes": lambda tf, x: [_within(tf, x, name) for name in ("A", "a", "b", "B")],
+}
+
+
+def _within(tf: Any, x: Any, scope: str) -> Any:
+    with tf.name_scope(scope):
+        return x + 1.0
+
+
+def names(tf: Any, results: Callable[[Any, Any], Any]) -> list[str]:
+    with tf.Graph().as_default():
+        found = results(tf, tf.placeholder(tf.float32, [3, 3]))
+        return [each.name for each in (found if isinstance(found, list) else [found])]
+
+
+@pytest.mark.parametrize("results", RESULTS.values(), ids=RESULTS)
+def test_results_have_the_names_of_tensorflow(v1: Any, results: Callable[[Any, Any], Any]) -> None:
+    assert names(tf, results) == names(v1, results)
+
+
+@pytest.mark.parametrize("key", ["keep_prob", "rate"])
+def test_a_dropout_has_the_names_of_tensorflow_1(key: str) -> None:
+    """TensorFlow 2 has another operation. The names are read in python/ops/nn_ops.py of 1.15."""
+    result = tf.nn.dropout(tf.ones([2, 2]), **{key: 0.5})
+    inputs = [tensor.op.name for tensor in result.op.inputs]
+    assert (result.op.name, inputs) == ("dropout/mul_1", ["dropout/mul", "dropout/Cast"])
+
+
+@pytest.mark.parametrize("kind", [None, "int32"])
+def test_ones_and_zeros_of_a_known_shape_need_no_value(v1: Any, kind: str | None) -> None:
+    for module in (tf, v1):
+        with module.Graph().as_default(), module.Session() as session:
+            unfed = module.placeholder(module.float32, [2])
+            both = [module.zeros_like(unfed, kind), module.ones_like(unfed, kind)]
+            found = session.run(both)
+        assert [each.tolist() for each in found] == [[0, 0], [1, 1]]
+
+
+def test_variables_that_differ_only_in_case_have_two_names(v1: Any) -> None:
+    """Checkpoints have these names."""
+    found = []
+    for module in (tf, v1):
+        with module.Graph().as_default():
+            for scope in ("L", "l"):
+                with module.variable_scope(scope):
+                    module.get_variable("W", [1])
+                    module.get_variable("w", [1])
+            found.append([variable.name for variable in module.global_variables()])
+    assert found[0] == found[1] == ["L/W:0", "L/w_1:0", "l/W_2:0", "l/w_3:0"]
+
+
+def test_numpy_does_not_take_a_tensor_for_an_object(v1: Any) -> None:
+    for module in (tf, v1):
+        with module.Graph().as_default():
+            tensor = module.placeholder(module.float32, [2])
+            for call in (np.array, np.mean, lambda x: np.array([x, x]), lambda x: np.ones(2) + x):
+                try:
+                    assert isinstance(call(tensor), module.Tensor)
+                except NotImplementedError as error:
+                    assert "Cannot convert a symbolic" in str(error)
