@@ -104,3 +104,24 @@ def test_numpy_does_not_take_a_tensor_for_an_object(v1: Any) -> None:
                     assert isinstance(call(tensor), module.Tensor)
                 except NotImplementedError as error:
                     assert "Cannot convert a symbolic" in str(error)
+
+
+def test_gradients_are_summed_in_the_order_of_tensorflow(v1: Any) -> None:
+    """The order decides the names of the sums, and the device of a colocated sum."""
+    found = []
+    for module in (tf, v1):
+        with module.Graph().as_default() as graph:
+            w, v = (module.get_variable(name, [2, 2]) for name in "wv")
+            x = module.placeholder(module.float32, [2, 2])
+            first = module.tanh(module.matmul(x, w) + module.matmul(w, v))
+            loss = module.reduce_mean(first * v + module.matmul(first, w))
+            module.gradients(loss, [w, v], colocate_gradients_with_ops=True)
+            sums = [op for op in graph.get_operations() if op.type == "AddN"]
+            found.append(
+                [
+                    (op.name, op.colocation_groups(), [tensor.op.name for tensor in op.inputs])
+                    for op in sums
+                ]
+            )
+    assert len(found[0]) == 3
+    assert found[0] == found[1]

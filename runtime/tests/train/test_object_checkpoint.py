@@ -243,7 +243,22 @@ def test_a_manager_reads_a_state_file_with_fewer_times_than_paths(tmp_path: path
     (tmp_path / "checkpoint").write_text(f'model_checkpoint_path: "ckpt-2"\n{state}{times}')
     checkpoint = tf.train.Checkpoint()
     manager = tf.train.CheckpointManager(checkpoint, str(tmp_path), 5)
-    assert manager.checkpoints == [str(tmp_path / f"ckpt-{number}") for number in (1, 2)]
+    assert manager.checkpoints == [str(tmp_path / "ckpt-1")]
+    assert manager.latest_checkpoint == str(tmp_path / "ckpt-2")
+
+
+def test_a_manager_deletes_no_checkpoint_that_no_manager_has_written(
+    tmp_path: pathlib.Path,
+) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        checkpoint = tf.train.Checkpoint(variable=tf.Variable(1.0))
+        session.run(tf.global_variables_initializer())
+        own = checkpoint.save(str(tmp_path / "own"))
+        manager = tf.train.CheckpointManager(checkpoint, str(tmp_path), 1)
+        assert (manager.latest_checkpoint, manager.checkpoints) == (own, [])
+        paths = [manager.save(), manager.save()]
+        assert manager.checkpoints == paths[1:]
+        assert [tf.train.checkpoint_exists(path) for path in (own, *paths)] == [True, False, True]
 
 
 @pytest.mark.parametrize("is_written", [True, False])

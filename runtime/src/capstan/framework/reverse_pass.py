@@ -1,12 +1,13 @@
 """The reverse pass of `tf.gradients`: it applies the gradient rule of each op.
 
 The pass visits an operation after all operations that read its outputs. The gradients of its
-outputs are then complete. Of the operations that are ready, the pass visits the newest first. The
+outputs are then complete. The operations that are ready wait in a queue, as in TensorFlow. The
 gradient of a loop is a loop (`loop_gradients`). The pass therefore visits the Switch of a loop
 variable twice: first for the last value, then for the value that an iteration passes to the next.
 """
 
 import heapq
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -90,10 +91,11 @@ class ReversePass:
             for tensor in seen.inputs(op):
                 if tensor.op in path:
                     self._pending[tensor.op] += 1
-        # The operations to visit next: a heap of negative depths and creation indices. The
-        # operations of an inner function come first.
-        self._ready: list[tuple[int, int]] = []
-        self._by_index: dict[tuple[int, int], graphs.Operation] = {}
+        # The operations to visit next, each behind its negative depth and its number in the queue.
+        # The operations of an inner function come first, and else the one that waits longest. This
+        # order decides which summand of a gradient is the first.
+        self._ready: list[tuple[int, int, graphs.Operation]] = []
+        self._queued = itertools.count()
 
     def receive(self, tensor: graphs.Tensor, gradient: Any) -> None:
         """Add `gradient` to the gradients of `tensor`."""
@@ -116,7 +118,7 @@ class ReversePass:
 
     def run(self, targets: Sequence[graphs.Operation]) -> None:
         """Compute the gradients on the path from `targets` to the sources."""
-        first = {op for op in targets if op in self._path and not self._pending[op]}
+        first = dict.fromkeys(op for op in targets if op in self._path and not self._pending[op])
         for op in first:
             self._push(op)
         for tensor in self._loops.unused_exits(self._pending, first):
@@ -124,16 +126,14 @@ class ReversePass:
                 self.receive(tensor, self._loops.zeros_for_exit(tensor))
             self._push(tensor.op)
         while self._ready:
-            op = self._by_index[heapq.heappop(self._ready)]
+            op = heapq.heappop(self._ready)[-1]
             self._visit(op)
             for tensor in self._seen.inputs(op):
                 self._release(tensor.op)
         self._loops.finish()
 
     def _push(self, op: graphs.Operation) -> None:
-        index = (-self._seen.depth(op), -op.creation_index)
-        self._by_index[index] = op
-        heapq.heappush(self._ready, index)
+        heapq.heappush(self._ready, (-self._seen.depth(op), next(self._queued), op))
 
     def _release(self, op: graphs.Operation) -> None:
         """Count one visited reader of `op`. After the last reader, queue `op` for a visit."""

@@ -17,7 +17,8 @@ class CheckpointManager:
 
     The newest `max_to_keep` checkpoints are kept, or all if it is None. One checkpoint in every
     `keep_checkpoint_every_n_hours` is never deleted. The files are named `checkpoint_name-N`. A
-    manager knows the checkpoints of earlier managers of the folder. Not thread-safe.
+    manager knows the checkpoints of earlier managers of the folder. It never deletes checkpoints that
+    no manager has written, such as those of `Checkpoint.save` or a Saver. Not thread-safe.
 
     Raises:
         ValueError: `max_to_keep` is neither None nor positive.
@@ -39,17 +40,21 @@ class CheckpointManager:
         self._directory = str(directory)
         self._prefix = os.path.join(self._directory, checkpoint_name)
         state = checkpoint_state.get_checkpoint_state(self._directory)
-        started = time.time() if state is None else state.last_preserved_timestamp or time.time()
+        now = time.time()
+        self._latest = None if state is None else state.model_checkpoint_path or None
+        # Without the second, a manager would not know a checkpoint that was written at this moment.
+        started = now - 1.0 if state is None else min(state.last_preserved_timestamp, now)
         # The paths of a manager without a limit are kept by a limit that is never reached.
         self._retention = retention.Retention(
             max_to_keep or 1 << 62, keep_checkpoint_every_n_hours or float("inf"), started
         )
         if state is not None:
-            paths = list(state.all_model_checkpoint_paths)
-            times = list(state.all_model_checkpoint_timestamps)
-            if len(times) != len(paths):
-                times = [started] * len(paths)
-            self._retention.recover(zip(paths, times, strict=True))
+            paths, times = state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps
+            # Only a manager writes times. A damaged file may have fewer of them.
+            managed = zip(paths, times, strict=False)
+            self._retention.recover(
+                (path, saved) for path, saved in managed if min(saved, now) > started
+            )
 
     @property
     def directory(self) -> str:
@@ -59,12 +64,11 @@ class CheckpointManager:
     @property
     def latest_checkpoint(self) -> str | None:
         """The newest checkpoint of the folder, or None. Pass it to `Checkpoint.restore`."""
-        paths = self._retention.paths
-        return paths[-1] if paths else None
+        return self._latest
 
     @property
     def checkpoints(self) -> list[str]:
-        """The checkpoints that are kept, oldest first, without those of every n hours."""
+        """The checkpoints that this manager may delete later, oldest first."""
         return list(self._retention.paths)
 
     def save(self, checkpoint_number: Any = None) -> str:
@@ -78,6 +82,7 @@ class CheckpointManager:
         """
         path = self._written(checkpoint_number)
         now = time.time()
+        self._latest = path
         self._retention.record(path, now)
         doomed = self._retention.take_doomed()
         kept = self._retention.kept
