@@ -1,4 +1,4 @@
-"""`tf.contrib.layers`: the names of operations and the aliases of outputs, as in TensorFlow 1.15."""
+"""`tf.contrib.layers`: the names of operations and the aliases of outputs."""
 
 import numpy as np
 import pytest

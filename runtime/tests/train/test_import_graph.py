@@ -130,6 +130,16 @@ def test_a_graph_without_a_saver_gets_one_if_it_has_variables() -> None:
         empty = tf.train.export_meta_graph()
     with tf.Graph().as_default():
         assert tf.train.import_meta_graph(empty) is None
+        tf.Variable(1.0, name="scope/v")
+        assert tf.train.import_meta_graph(empty, import_scope="other") is None
+        saver = tf.train.import_meta_graph(empty, import_scope="scope")
+        assert isinstance(saver, tf.train.Saver)
+
+
+def test_a_meta_graph_names_the_version_of_tensorflow() -> None:
+    with tf.Graph().as_default():
+        info = tf.train.export_meta_graph().meta_info_def
+    assert (info.tensorflow_version, info.tensorflow_git_version) == (tf.VERSION, tf.GIT_VERSION)
 
 
 @pytest.mark.e2e

@@ -12,7 +12,7 @@ from capstan.api.absent import absent
 from capstan.core import graph_def, release
 
 VERSION = release.TENSORFLOW
-GIT_VERSION = __git_version__ = f"v{VERSION}-capstan-{release.VERSION}"
+GIT_VERSION = __git_version__ = release.GIT
 COMPILER_VERSION = __compiler_version__ = platform.python_compiler()
 GRAPH_DEF_VERSION = graph_def.PRODUCER
 GRAPH_DEF_VERSION_MIN_CONSUMER = 0

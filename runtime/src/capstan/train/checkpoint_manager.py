@@ -17,8 +17,8 @@ class CheckpointManager:
 
     The newest `max_to_keep` checkpoints are kept, or all if it is None. One checkpoint in every
     `keep_checkpoint_every_n_hours` is never deleted. The files are named `checkpoint_name-N`. A
-    manager knows the checkpoints of earlier managers of the folder. It never deletes checkpoints that
-    no manager has written, such as those of `Checkpoint.save` or a Saver. Not thread-safe.
+    manager knows the checkpoints of earlier managers of the folder. It never deletes checkpoints
+    that no manager has written, such as those of `Checkpoint.save` or a Saver. Not thread-safe.
 
     Raises:
         ValueError: `max_to_keep` is neither None nor positive.

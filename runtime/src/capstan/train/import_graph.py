@@ -31,9 +31,9 @@ def import_meta_graph(
     The default for `graph` is the default graph.
     Also add its collections: variables, conditionals, loops, queue runners, savers, names of
     operations, and numbers. Return the saver of the MetaGraphDef. If it has no saver, return a new
-    one, or None if the graph has no global variables. With `clear_devices`, ignore the
-    devices of the operations. `import_scope` becomes the first part of all names. `arguments` go
-    to `tf.import_graph_def`.
+    one, or None if the graph has nothing to save below `import_scope`. With `clear_devices`, ignore
+    the devices of the operations. `import_scope` becomes the first part of all names. `arguments`
+    go to `tf.import_graph_def`.
 
     Raises:
         OSError: the file does not exist or holds no MetaGraphDef.
@@ -62,7 +62,7 @@ def import_meta_graph_with_return_elements(
         scope, elements = _add(meta, import_scope, clear_devices=clear_devices, **arguments)
         if meta.HasField("saver_def"):
             return savers.Saver.from_proto(meta.saver_def, scope), elements
-        if variable_collections.global_variables():
+        if variable_collections.all_saveable_objects(scope or None):
             return savers.Saver(), elements
     logging.info("Saver not created because there are no variables in the graph to restore")
     return None, elements

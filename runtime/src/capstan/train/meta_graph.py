@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from capstan.core import attr_value
+from capstan.core import attr_value, release
 from capstan.framework import collections, names, op_message, opdef
 from capstan.framework import graph as graphs
 from capstan.resources import durable, files
@@ -139,9 +139,14 @@ def create_meta_graph_def(
 
 
 def _add_info(meta: Any, given: Any) -> None:
-    """Add the given MetaInfoDef, if any, and the ops of the graph unless the former lists ops."""
+    """Add the given MetaInfoDef, if any, the version of `tf`, and the ops of the graph.
+
+    The ops are those of the MetaInfoDef if it lists any.
+    """
     if given is not None:
         meta.meta_info_def.MergeFrom(given)
+    meta.meta_info_def.tensorflow_version = release.TENSORFLOW
+    meta.meta_info_def.tensorflow_git_version = release.GIT
     if not meta.meta_info_def.stripped_op_list.op:
         used = stripped_op_list_for_graph(meta.graph_def)
         meta.meta_info_def.stripped_op_list.CopyFrom(used)

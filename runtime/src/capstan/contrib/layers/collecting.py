@@ -10,6 +10,7 @@ from typing import Any
 from capstan.contrib.framework import variables
 from capstan.framework import graph as graphs
 
+
 def renaming(**names: str) -> Callable[..., Any]:
     """Return a getter that makes model variables, whose last name is changed as `names` says."""
 

@@ -53,9 +53,7 @@ def max_pool3d(
 ) -> Any:
     """Return the largest element of each window of the volumes."""
     with scoped(scope, "MaxPool3D", (inputs,)) as name:
-        layer = volumes.MaxPooling3D(
-            kernel_size, stride, padding, _axes(data_format), _scope=name
-        )
+        layer = volumes.MaxPooling3D(kernel_size, stride, padding, _axes(data_format), _scope=name)
         return collecting.collected(outputs_collections, name, layer.apply(inputs))
 
 
