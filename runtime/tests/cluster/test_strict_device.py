@@ -10,6 +10,7 @@ import pytest
 import strict
 
 import capstan as tf
+from capstan.executor import program
 from capstan.framework.raw import raw
 from capstan.hardware import cpu, device
 from capstan.kernels import registry
@@ -339,3 +340,27 @@ def test_an_element_that_was_not_written_is_zeros_on_the_device_of_its_array() -
         one, all_elements = session.run(fetches)
     np.testing.assert_array_equal(one, [1.0, 1.0])
     np.testing.assert_array_equal(all_elements, [[0, 0], [2, 4], [0, 0]])
+
+
+def test_a_loss_of_batches_of_any_size_is_one_segment_of_the_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The gradient of the loss reads a size, which waits for the device until it is folded."""
+    made: list[program.Program] = []
+    make = program.Program.__init__
+
+    def noted(self: program.Program, *arguments: Any) -> None:
+        made.append(self)
+        make(self, *arguments)
+
+    monkeypatch.setattr(program.Program, "__init__", noted)
+    with tf.device("/gpu:0"):
+        x, labels = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int64, [None])
+        loss = tf.losses.sparse_softmax_cross_entropy(labels, tf.layers.dense(x, 4))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        made.clear()
+        session.run([train, loss], {x: np.ones((5, 3)), labels: np.zeros(5)})
+    (step,) = made
+    assert len(step.layout.keys) == 1
