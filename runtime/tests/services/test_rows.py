@@ -50,10 +50,10 @@ def test_a_step_reads_several_lines_and_enqueues_them() -> None:
     assert found.nodes[target].op == "QueueEnqueueManyV2"
 
 
-def test_a_step_reads_at_most_half_of_the_capacity_of_the_queue() -> None:
+def test_a_step_reads_no_more_than_the_capacity_of_the_queue() -> None:
     found, target = widened(stacked, capacity=32)
-    assert taken(found, target) == ("_ReaderReadRowsV2", 16)
-    assert found.most == 16
+    assert taken(found, target) == ("_ReaderReadRowsV2", 32)
+    assert found.most == 32
 
 
 def checked(key: Any, line: Any) -> list[Any]:
@@ -130,8 +130,8 @@ def test_a_record_that_is_a_whole_file_is_read_alone() -> None:
     assert widened(stacked, tf.WholeFileReader)[0] is None
 
 
-def test_a_small_queue_gets_its_elements_one_by_one() -> None:
-    assert widened(stacked, capacity=3)[0] is None
+def test_a_queue_of_one_element_gets_its_elements_one_by_one() -> None:
+    assert widened(stacked, capacity=1)[0] is None
 
 
 def dequeued(source: Any, sink: Any) -> Any:
@@ -148,7 +148,7 @@ def numbers(shapes: Any = ((),), kind: Any = tf.FIFOQueue) -> Any:
 
 
 def test_a_step_takes_the_elements_that_are_in_a_queue() -> None:
-    assert taken(*dequeued(numbers, lambda _: numbers())) == ("_QueueDequeueRowsV2", 50)
+    assert taken(*dequeued(numbers, lambda _: numbers())) == ("_QueueDequeueRowsV2", 64)
 
 
 @pytest.mark.parametrize(

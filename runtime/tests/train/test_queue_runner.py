@@ -410,7 +410,7 @@ def test_a_step_that_ends_while_its_queue_is_full_has_read_few_lines(
     named = names.enqueue(str(tmp_path / "lines"))
     lines = tf.TextLineReader()
     _, line = lines.read(names)
-    queue = tf.FIFOQueue(20, [tf.float32], [[]])  # A step reads up to 10 lines.
+    queue = tf.FIFOQueue(20, [tf.float32], [[]])  # A step reads up to 20 lines.
     reading, produced = queue.enqueue(tf.string_to_number(line)), lines.num_records_produced()
     end = cancellation.Cancellation()
     with tf.Session() as session:
@@ -425,4 +425,4 @@ def test_a_step_that_ends_while_its_queue_is_full_has_read_few_lines(
         end.cancel()
         with pytest.raises(tf.errors.CancelledError):
             repeating.join()
-        assert session.run([produced, queue.size()]) == [25, 20]
+        assert session.run([produced, queue.size()]) == [30, 20]

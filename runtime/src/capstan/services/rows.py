@@ -24,9 +24,6 @@ _MOST = 64
 _MOST_IN_TURN = 8
 """The same number if several operations add to the queue. A batch then has elements of each."""
 
-_SHARE = 2
-"""A step takes at most this part of the capacity of the queue, so that threads stay in turn."""
-
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -58,7 +55,7 @@ def widen(nodes: Mapping[str, ir.Node], target: str, *, in_turn: bool = False) -
     ((source, element_shapes),) = sources.items()
     room = rowwise.room(nodes[target], nodes[source], nodes)
     most = _MOST_IN_TURN if in_turn else _MOST
-    count = most if room < 0 else min(most, room // _SHARE)
+    count = most if room < 0 else min(most, room)
     if count < 2 or nodes[source].inputs[0] == nodes[target].inputs[0]:
         return None
     plain = _plain(nodes, source, element_shapes, target)
