@@ -51,6 +51,8 @@ class Rows:
         matrix: Array,
         numbers: Sequence[Array],
     ) -> None:
+        if not matrix.size:
+            return  # The compiled function needs rows that have numbers.
         key = matrix[:1].size, indices.dtype.str
         compiled = self._compiled.get(key)
         if compiled is None:
