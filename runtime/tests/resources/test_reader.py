@@ -50,6 +50,11 @@ class Scene:
         self.reader.take(reader.Read(self.queue, count, call.done, call.step))
         return call
 
+    def read_rows(self, count: int) -> Call:
+        call = Call()
+        self.reader.take_rows(reader.Read(self.queue, count, call.done, call.step))
+        return call
+
     def add(self, *units: bytes) -> None:
         for unit in units:
             call = Call()
@@ -119,6 +124,21 @@ def test_a_read_of_several_records_gets_those_before_a_damaged_one() -> None:
     assert records == [[b"key", b"key"], [b"a", b"b"]]
     assert isinstance(error, errors.DataLossError)
     assert rest == [[b"key"], [b"c"]]
+
+
+def test_records_that_a_failed_step_gives_back_after_a_reset_are_forgotten() -> None:
+    scene = Scene()
+    scene.add(b"a b c", b"d")
+    before = scene.read_rows(2)
+    scene.reader.reset()
+    after = scene.read_rows(2)
+    for call in (before, after):
+        call.step.cancel(errors.InvalidArgumentError(None, None, "a bad element"))
+        call.step.end()
+    assert scene.reader.records_produced() == 0
+    assert answered(before, after, scene.read()) == [
+        [[b"key", b"key"], [b"a", b"b"]], [[b"key"], [b"d"]], [b"key", b"d"],
+    ]  # fmt: skip
 
 
 def test_a_cancelled_read_leaves_the_line_and_takes_no_file_name() -> None:

@@ -41,6 +41,7 @@ class Read:
         self.done = done
         self.cancellation = cancelled
         self.records: list[record_files.Record] = []
+        self.resets = 0  # how often the reader had been reset when it gave the records
         self.error: errors.OpError | None = None
 
     def answer(self) -> None:
@@ -81,7 +82,7 @@ class Reader(resource.Resource):
         self._returned: deque[record_files.Record] = deque()
         """Records that steps have given back. They come before those of the work unit."""
         self._work = b""
-        self._started = self._finished = self._produced = 0
+        self._started = self._finished = self._produced = self._resets = 0
         self._fault: errors.OpError | None = None
         self._abandoned: errors.OpError | None = None
 
@@ -110,13 +111,15 @@ class Reader(resource.Resource):
     def take_rows(self, request: Read) -> None:
         """Answer a read as `take`. If its step fails (`waiters.at_failure`), the answer goes back.
 
-        The next reads get its records or its error.
+        The next reads get its records or its error, unless the reader is reset meanwhile.
         """
         waiters.at_failure(request.cancellation, functools.partial(self._take_back, request))
         self.take(request)
 
     def _take_back(self, request: Read) -> None:
         with self._lock:
+            if request.resets != self._resets:
+                return
             self._returned.extendleft(reversed(request.records))
             self._produced -= len(request.records)
             self._fault = self._fault or request.error
@@ -127,6 +130,7 @@ class Reader(resource.Resource):
         If a record after the first one is damaged, the request gets the records before it, and the
         next request the error. TensorFlow loses these records.
         """
+        request.resets = self._resets
         self._give_returned(request)
         if self._fault is not None:
             if not request.records:
@@ -252,6 +256,7 @@ class Reader(resource.Resource):
         self._close()
         self._fault = None
         self._returned.clear()
+        self._resets += 1
         self._started = self._finished = self._produced = 0
         self._work = b""
 
