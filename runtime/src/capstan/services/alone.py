@@ -63,6 +63,7 @@ class WaitingRun:
         self._wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._is_over = False
+        self._is_wanted = True
         self._answered: set[int] = set()
         self._answers: deque[_Answer] = deque()
         self._unread: dict[int, waiters.GiveBack] = {}
@@ -81,7 +82,7 @@ class WaitingRun:
             self._context.take_feeds(feeds)
             self._run()
             fetched = [*map(step_run.owned, self._program.fetch(self._context))]
-            _require_wanted(confirm)
+            self._require_wanted(confirm)
         except Exception as fault:
             faults.forget_frames(fault)
             self._fail(errors.from_exception(fault))
@@ -93,32 +94,47 @@ class WaitingRun:
         self._cancellation.end()
         waiting = self._context.waiting
         waiting[:] = [None] * len(waiting)  # The outputs may be large.
+        self._unread.clear()  # A queue's answer refers to its element and to this run: a cycle.
         self._program.give_back(self._context)
         return fetched
 
     def cancel(self, error: errors.OpError, *, is_wanted: bool = True) -> None:
-        """End the part with `error` at its next wait or segment. Never blocks."""
+        """End the part with `error` at its next wait or segment. Never blocks.
+
+        If no wait and no segment is left, the part succeeds, unless its fetches are not wanted.
+        """
+        self._is_wanted = self._is_wanted and is_wanted
         self._cancellation.cancel(error)
         self._wakes.put(None)
 
     def _run(self) -> None:
         layout = self._program.layout
-        self._check()
         for turn in self._program.turns:
             if turn.waits:
                 self._wait_for_answers()
+            self._check()
             for waiting in layout.awaits[turn.segment]:
                 self._unread.pop(waiting, None)
             self._program.run_segment(self._context, turn.segment)
             for waiting in layout.starts[turn.segment]:
                 self._start(waiting)
-            self._check()
         self._wait_for_answers()
 
+    def _require_wanted(self, confirm: Confirm) -> None:
+        error = confirm() if self._is_wanted else self._cancellation.error
+        if error is not None:
+            raise error
+
     def _check(self) -> None:
+        """Raise the error with which the part has to end.
+
+        After the first answer, the deadline ends the part only while it waits. Otherwise an element
+        that a segment has read would be lost.
+        """
         if self._cancellation.error is not None:
             raise self._cancellation.error
-        inbox.require_before(self._deadline)
+        if not self._answered:
+            inbox.require_before(self._deadline)
 
     def _start(self, waiting: int) -> None:
         """Start a waiting node. A node in a branch that is not taken has no answer."""
@@ -131,9 +147,9 @@ class WaitingRun:
         """Wait until all nodes that were started have answered."""
         self._take_answers()
         while self._pending:
+            self._check()
             if self._copies:
                 self._copies.pop()()  # The last copy takes longest.
-                self._check()
             else:
                 self._sleep()
             self._take_answers()
@@ -147,14 +163,12 @@ class WaitingRun:
             raise inbox.timed_out() from None
 
     def _take_answers(self) -> None:
-        # If the part was cancelled, the errors of its waiting nodes only say so.
-        if self._cancellation.error is not None:
-            raise self._cancellation.error
         while self._answers:
             waiting, outputs, error = self._answers.popleft()
             self._pending.discard(waiting)
             if error is not None:
-                raise self._program.failure(waiting, error)
+                # If the part was cancelled, the errors of its waiting nodes only say so.
+                raise self._cancellation.error or self._program.failure(waiting, error)
             if outputs is not None:
                 self._program.answer(self._context, waiting, outputs)
 
@@ -190,10 +204,5 @@ class WaitingRun:
         finally:
             for give_back in self._unread.values():
                 give_back()
+            self._unread.clear()
             self._cancellation.end()
-
-
-def _require_wanted(confirm: Confirm) -> None:
-    error = confirm()
-    if error is not None:
-        raise error
