@@ -20,8 +20,8 @@ def of(layout: state.Layout, brief: Container[int] = ()) -> tuple[Turn, ...] | N
 
     Whenever the thread waits, every segment that it can run next needs the answers of all nodes
     that the thread waits for. Otherwise the thread might wait for a node while an answer of
-    another node lets a segment run. This does not matter for the nodes `brief`: they answer soon,
-    whatever the thread does.
+    another node lets a segment run. The nodes in `brief` may hold up a segment, because they answer
+    soon.
     """
     steps = state.StepState(state.Plan(layout))
     turns: list[Turn] = []

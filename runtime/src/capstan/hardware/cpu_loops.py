@@ -28,12 +28,14 @@ _CALL_SECONDS: Final = 4e-5
 _ELEMENT_SECONDS: Final = 2e-8
 """The additional time for each element."""
 
-
 _KNOWN: Final = frozenset(np.dtype(name).num for name in "bBhHiIlLqQfd")
-_INTEGER: Final = -1
-_LIST: Final = 1000
-"""What stands for an integer, and what is added to the type of a list of arrays, in a key."""
+"""The numbers of the types whose arrays a loop can take."""
 
+_INTEGER: Final = -1
+"""The number that stands for an integer in a key."""
+
+_LIST: Final = 1000
+"""The number that is added in a key to the number of the type, for a list of arrays."""
 
 Run = Callable[..., int]
 """A compiled loop. It takes arrays, lists of arrays of one dtype, and integers.
@@ -43,7 +45,7 @@ It changes arrays in place, and returns an integer. Arrays must be in C order, a
 
 
 class Spent:
-    """The time that a compilation would have saved so far. Thread-safe."""
+    """The time that the compiled loop would have saved in all calls so far. Thread-safe."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
@@ -75,7 +77,7 @@ class Loop:
         if not self._spent.pays(size):
             return None
         if self._is_compilable is None:
-            self._is_compilable = _has_source(self._function)
+            self._is_compilable = _can_compile(self._function)
         return self._call if self._is_compilable else None
 
     def _call(self, *arguments: Any) -> int:
@@ -103,8 +105,8 @@ class Loop:
             return self._compiled[key]
 
 
-def _has_source(function: Callable[..., Any]) -> bool:
-    """Return whether the source of a function is there, and words begin with their low bytes."""
+def _can_compile(function: Callable[..., Any]) -> bool:
+    """Return whether the source of a function is there, and the machine is little-endian."""
     import inspect  # Most programs do not need it.
 
     try:

@@ -1,6 +1,6 @@
 """Updates of rows of tables on CPUs, in one compiled pass when it pays.
 
-A model with many tables of embeddings changes some thousand rows of them in each step.
+A model with many embeddings changes some thousand rows of its tables in each step.
 """
 
 import ctypes

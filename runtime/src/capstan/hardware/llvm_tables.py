@@ -26,12 +26,14 @@ def write(
 
     The first `changed` inputs of the program are rows of tables, and the results are their new
     values. The next input is a row of a matrix, and the others are single numbers. A row has
-    `width` numbers. `size` is the most bytes of a vector.
+    `width` numbers, at least one. A vector has at most `size` bytes.
 
     The function takes addresses of array objects, all in C order:
 
-    * the addresses of the tables: first those of the first input, one for each block, and so on,
-    * the indices of the rows, of the dtype `index`, and the number of indices of each block,
+    * the addresses of the tables: one table of the first input for each block, then those of the
+      second input, and so on,
+    * the indices of the rows, of the dtype `index`,
+    * the number of indices of each block,
     * the number of blocks,
     * the matrix, with a row for each index,
     * the addresses of the numbers.

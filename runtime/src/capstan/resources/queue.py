@@ -160,7 +160,8 @@ class Queue(waiters.Waited, queue_elements.QueueElements):
     def wanted(self, most: int) -> int:
         """Return how many elements an enqueue should bring, up to `most`.
 
-        The queue has room for them, or they are half as many and may have to wait.
+        This is the number of elements that the queue has room for. If it is less than half of
+        `most`, return half of `most`: the enqueue then waits for room.
         """
         if self.capacity is None:
             return most

@@ -42,23 +42,23 @@ class Done(Protocol):
         """
 
 
-_ENDS = (
+ENDS = (
     errors.CancelledError,
     errors.DeadlineExceededError,
     errors.AbortedError,
     errors.UnavailableError,
 )
+"""The errors of a step that was ended. It may have passed on some of its results by then."""
 
 
 def at_failure(step: cancellation.Cancellation, give_back: GiveBack) -> None:
-    """Call `give_back` when the step has failed because a node computed something wrong.
+    """Call `give_back` at the end of the step if a node of the step failed.
 
-    Do nothing if the step succeeds. Do nothing either if it was cancelled, ran out of time, or
-    lost a task: it may have passed on some of the results by then.
+    Nothing is given back if the step succeeded, or was ended (`ENDS`).
     """
 
     def end() -> None:
-        if step.error is not None and not isinstance(step.error, _ENDS):
+        if step.error is not None and not isinstance(step.error, ENDS):
             give_back()
 
     step.at_end(end)

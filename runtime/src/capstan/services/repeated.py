@@ -7,19 +7,15 @@ from collections.abc import Callable
 from capstan import errors
 from capstan.core import devices
 from capstan.framework.ops import rowwise
+from capstan.resources import waiters
 from capstan.services import cores, rows, session_graph, signature, step, step_run
 from capstan.transport import cancellation as cancellations
 
-_ENDS = (
-    errors.CancelledError,
-    errors.DeadlineExceededError,
-    errors.AbortedError,
-    errors.UnavailableError,
-)
-"""The errors that end a step, possibly after it has enqueued some of the results."""
-
 _PATIENCE_SECONDS = 1.0
-"""How long a thread waits for a core. It then runs an original step, which notices its end."""
+"""How long a thread waits for its turn.
+
+It then runs an original step, because this wait does not notice that the step is cancelled.
+"""
 
 _LONGEST = 4
 """A step that keeps failing is tried again after at most 2**4 times the elements that it takes."""
@@ -31,8 +27,8 @@ class Repeated:
     If the step fails, the elements that it has taken go back to their source. The original steps
     then handle them one after the other, so that only the element that fails is lost.
 
-    Only as many threads as there are cores run the step at the same time. More threads would only
-    take fewer elements each.
+    At most one thread for each core runs the step at the same time. With more threads, each step
+    would only take fewer elements.
     """
 
     def __init__(self, request: signature.Request, most: int) -> None:
@@ -66,7 +62,7 @@ class Repeated:
             return False
         try:
             self._request.run((), steps, deadline, cancellation)
-        except _ENDS:
+        except waiters.ENDS:
             raise
         except errors.OpError:
             self._single = self._most << min(self._failures, _LONGEST)

@@ -42,6 +42,7 @@ class Steps:
 
         A deadline, `close` or `cancellation` ends a waiting node at once, a loop after an
         iteration, and other nodes after their segment. A copy from a device is never ended early.
+        After a waiting node has answered, a deadline ends only further waits and loops.
 
         Raises:
             OpError: the first error of any part.
