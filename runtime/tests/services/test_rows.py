@@ -143,6 +143,19 @@ def dequeued(source: Any, sink: Any) -> Any:
         return rows.widen(prune.prune(nodes, (), (), (target.name,)), target.name), target.name
 
 
+def test_nodes_of_the_older_versions_are_widened_too() -> None:
+    kinds = {"component_types": [tf.string], "shapes": [tf.TensorShape([])], "capacity": 50}
+    with tf.Graph().as_default() as graph:
+        names, sink = raw.FIFOQueue(**kinds), raw.FIFOQueue(**kinds)
+        _, line = raw.ReaderRead(raw.TextLineReader(), names)
+        element = raw.QueueDequeue(names, component_types=[tf.string])
+        targets = [raw.QueueEnqueue(sink, [value]).name for value in (line, element)]
+        nodes = {op.name: op.node for op in graph.get_operations()}
+    found = [rows.widen(prune.prune(nodes, (), (), (name,)), name) for name in targets]
+    ops = [taken(each, name)[0] for each, name in zip(found, targets, strict=True)]
+    assert ops == ["_ReaderReadRows", "_QueueDequeueRows"]
+
+
 def numbers(shapes: Any = ((),), kind: Any = tf.FIFOQueue) -> Any:
     return kind(100, dtypes=[tf.int32], shapes=shapes)
 

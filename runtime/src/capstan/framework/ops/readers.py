@@ -36,7 +36,7 @@ def _scalars(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _vectors(ctx: ShapeContext) -> rules.Shapes:
-    shapes.with_rank(ctx.inputs[2], 0)
+    shapes.with_rank(ctx.inputs[-1], 0)
     return ((None,), (None,))
 
 
