@@ -95,8 +95,18 @@ def test_tensors_are_logged_at_intervals(caplog: pytest.LogCaptureFixture):
     caplog.set_level("INFO", "capstan")
     up = count_up()
     train(up, tf.train.LoggingTensorHook({"up": up, "half": up / 2}, every_n_iter=3), runs=7)
-    lines = [text.partition(" (")[0] for text in caplog.messages if text.startswith("up = ")]
-    assert lines == ["up = 1, half = 0.5", "up = 4, half = 2.0", "up = 7, half = 3.5"]
+    lines = [text.partition(" (")[0] for text in caplog.messages if text.startswith("half = ")]
+    assert lines == ["half = 0.5, up = 1", "half = 2.0, up = 4", "half = 3.5, up = 7"]
+
+
+@pytest.mark.e2e
+def test_labels_are_logged_in_alphabetical_order_with_the_digits_of_their_type(
+    caplog: pytest.LogCaptureFixture,
+):
+    caplog.set_level("INFO", "capstan")
+    tensors = {"up": count_up(), "loss": tf.constant(0.1)}
+    train(tensors["up"], tf.train.LoggingTensorHook(tensors, at_end=True), runs=2)
+    assert "loss = 0.1, up = 3" in caplog.messages
 
 
 @pytest.mark.e2e

@@ -24,7 +24,7 @@ def write(output_dir: str, results: Mapping[str, Any], checkpoint_path: str | No
     """
     step = int(results[collections.GraphKeys.GLOBAL_STEP])
     shown = ", ".join(
-        f"{name} = {value}"
+        f"{name} = {value!s}"
         for name, value in sorted(results.items())
         if not isinstance(value, bytes)
     )

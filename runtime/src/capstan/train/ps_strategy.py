@@ -65,5 +65,8 @@ def byte_size_load_fn(op: Any) -> int:
     output = op.outputs[0]
     elements = shapes.num_elements(output.shape.internal)
     if elements is None:
-        raise ValueError(f"Op {op} must have a fully defined shape, but has {output.shape}")
+        raise ValueError(
+            f"Op {op} must have a fully defined shape, but has {output.shape}. Give it a shape, or "
+            "create it under tf.device with a job and a task, so that no strategy places it."
+        )
     return int(elements * output.dtype.base_dtype.size)

@@ -19,7 +19,8 @@ class LoggingTensorHook(hook.SessionRunHook):
     """Logs tensors every `every_n_iter` runs, every `every_n_secs` seconds, or at the end.
 
     `tensors` is a sequence of tensors or tensor names, or a dictionary from labels to tensors. The
-    name of an operation stands for its only output.
+    name of an operation stands for its only output. The line has the labels of a dictionary in
+    alphabetical order, and a sequence in its own order.
     `formatter` turns a dictionary of values into the line to log. The log level is INFO. Values
     that are numbers also become metrics of the task's progress.
 
@@ -46,7 +47,7 @@ class LoggingTensorHook(hook.SessionRunHook):
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
         # Programs derive hooks from this one, so its private names are TensorFlow's.
         self._tensors = (
-            dict(tensors)
+            {label: tensors[label] for label in sorted(tensors)}
             if isinstance(tensors, Mapping)
             else {tensor: tensor for tensor in tensors}
         )
@@ -96,7 +97,7 @@ class LoggingTensorHook(hook.SessionRunHook):
             logging.info("%s", self._formatter(values))
             return
         with np.printoptions(suppress=True):
-            text = ", ".join(f"{tag} = {values[tag]}" for tag in self._tag_order)
+            text = ", ".join(f"{tag} = {values[tag]!s}" for tag in self._tag_order)
         if elapsed is None:
             logging.info("%s", text)
         else:

@@ -55,7 +55,7 @@ def check(name: str, spec: InputSpec, shape: Any, index: int = 0, dtype: Any = N
         if bound is not None and compare(rank, bound):
             raise ValueError(
                 f"{start}expected {name_of_bound}={bound}, found ndim={rank}. Full shape received: "
-                f"{shape}"
+                f"{shape.as_list()}"
             )
     if spec.dtype is not None and dtype is not None:
         wanted, found = dtypes.as_dtype(spec.dtype).name, dtype.base_dtype.name
@@ -72,7 +72,7 @@ def _check_sizes(start: str, spec: InputSpec, shape: Any) -> None:
         if wanted is not None and found not in (wanted, None):
             raise ValueError(
                 f"{start}expected axis {axis} of input shape to have value {wanted} but received "
-                f"input with shape {shape}"
+                f"input with shape {sizes}"
             )
     if spec.shape is not None and sizes is not None:
         pairs = zip(spec.shape, sizes, strict=False)
