@@ -38,6 +38,14 @@ def test_nested_name_scopes_prefix_names_and_repeated_names_get_a_number() -> No
     assert [op.name for op in (inner, outer, again)] == ["a/b/x", "a/x", "a_1/x"]
 
 
+def test_a_name_may_be_bytes() -> None:
+    assert [tf.constant(0, name=name).op.name for name in (b"x", "x", b"x")] == ["x", "x_1", "x_2"]
+    with tf.name_scope(b"a") as scope:
+        assert (scope, tf.add(1, 2, name=b"x").op.name) == ("a/", "a/x")
+    assert tf.get_variable(b"v", [1]).name == "v:0"
+    assert tf.FIFOQueue(1, tf.float32, name=b"q").name == "q"
+
+
 def test_the_prefix_of_a_scope_reopens_the_scope() -> None:
     with tf.name_scope("a") as prefix:
         pass

@@ -85,7 +85,7 @@ class Graph(elements.Elements):
                 )
         row = opdef.lookup(op_type) if dtypes is None or opdef.is_defined(op_type) else None
         self._add_scoped_attrs(op_type, row, attrs)
-        unique = self._take_name(name or op_type)
+        unique = self._take_name(names.text(name or op_type))
         control = self._scopes.control_inputs(tensor.op for tensor in inputs)
         context = self._scopes.control_flow_context
         control_context.check_inputs(unique, row, context, inputs)

@@ -7,6 +7,11 @@ _MARKS = ("^", "loc:@")
 _INNER_SCOPE = re.compile(r"[A-Za-z0-9_.\\\-/]*\Z")
 
 
+def text(name: str | bytes) -> str:
+    """Return a name as a string. A caller may give a name as bytes in UTF-8."""
+    return name.decode() if isinstance(name, bytes) else name
+
+
 def check_op_name(name: str) -> None:
     """Raise ValueError unless `name` is a valid name of an operation."""
     if not _OP.match(name):

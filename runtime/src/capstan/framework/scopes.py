@@ -83,6 +83,7 @@ class Scoped:
         if not name:
             inner = ""
         else:
+            name = names.text(name)
             names.check_scope_name(name, is_inner=bool(outer))
             inner = name[:-1] if name.endswith("/") else self.unique_name(name)
         self._scopes.name = inner
