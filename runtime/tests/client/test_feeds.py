@@ -90,6 +90,9 @@ def test_a_nest_of_tensors_is_fed_with_a_nest_of_values() -> None:
         total = a + 10.0 * b + 100.0 * c
         assert session.run(total, {(a, (b, c)): (1.0, [2.0, 3.0])}) == 321
         assert session.run(total, {(a,): (1.0,), (b, c): (2.0, 3.0)}) == 321
+        assert session.run(total, {(a,): np.float32(1), ((b,),): 2.0, c: 3.0}) == 321
+        vector = tf.placeholder(tf.float32, [2])
+        assert session.run(vector, {(vector,): np.array([1.0, 2.0])}).tolist() == [1, 2]
         with pytest.raises(ValueError, match="Key had 2 elements, but value had 3 elements"):
             session.run(total, {(a, b): (1.0, 2.0, 3.0), c: 1.0})
         with pytest.raises(ValueError, match="Key had 2 elements, but value had 1 elements"):

@@ -258,3 +258,16 @@ def test_the_error_of_a_step_holds_no_array_of_the_step() -> None:
         del fed, raised
         gc.collect()
         assert is_free() is None, kept
+
+
+def test_a_callable_without_feeds_resolves_its_fetches_when_it_is_made() -> None:
+    x = tf.constant(1.0)
+    with tf.Session() as session:
+        assert session.make_callable([x.name])() == [1.0]
+        with pytest.raises(ValueError, match="'bad' cannot be interpreted as a Tensor"):
+            session.make_callable("bad")
+        later = session.make_callable("later:0", [x])
+        with pytest.raises(ValueError, match="'later:0' cannot be interpreted as a Tensor"):
+            later(2.0)
+        tf.constant(3.0, name="later")
+        assert later(2.0) == 3.0

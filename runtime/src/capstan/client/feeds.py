@@ -55,7 +55,8 @@ def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
 def parts(key: object, value: Any) -> tuple[Any, ...]:
     """Split the value for a key into one value for each tensor that `resolve` returns.
 
-    The value for a SparseTensor whose shape is constant may lack the shape.
+    A tuple of one key takes either a sequence of one value or the value itself, unless the value is
+    a list or a tuple. The value for a SparseTensor whose shape is constant may lack the shape.
 
     Raises:
         TypeError: the key is a RaggedTensor, and the value is not.
@@ -63,14 +64,14 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
             structure.
     """
     if isinstance(key, tuple):
-        count = len(value) if isinstance(value, list | tuple) else 1
-        if not isinstance(value, list | tuple) or count != len(key):
+        values = value if isinstance(value, list | tuple) else (value,)
+        if len(values) != len(key):
             raise ValueError(
-                f"Could not flatten dictionary. Key had {len(key)} elements, but value had {count} "
-                f"elements. Key: {key}, value: {value}."
+                f"Could not flatten dictionary. Key had {len(key)} elements, but value had "
+                f"{len(values)} elements. Key: {key}, value: {value}."
             )
         return tuple(
-            leaf for part, values in zip(key, value, strict=True) for leaf in parts(part, values)
+            leaf for part, each in zip(key, values, strict=True) for leaf in parts(part, each)
         )
     if isinstance(key, indexed_slices.IndexedSlices):
         return tuple(value)[

@@ -147,9 +147,13 @@ class Session:
         Raises:
             TypeError: `feed_list` is not a list. The returned function also raises TypeError if it
                 does not get one value for each tensor.
+            TypeError, ValueError: `feed_list` is None, and a fetch is not in the graph. With a
+                list, the returned function raises the error.
         """
         if feed_list is not None and not isinstance(feed_list, list | tuple):
             raise TypeError(f"Argument `feed_list` must be a list. Received: feed_list={feed_list}")
+        if feed_list is None:
+            self._requests.find(fetches, None)
         keys = list(feed_list or ())
 
         def call(*values: Any, **options: Any) -> Any:
