@@ -168,3 +168,9 @@ def test_saving_an_uninitialised_variable_fails_and_leaves_no_file(tmp_path: pat
     ):
         saver.save(session, str(tmp_path / "m"))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_is_saved_only_from_a_session(tmp_path: pathlib.Path) -> None:
+    saver = tf.train.Saver([tf.Variable(1.0)])
+    with pytest.raises(TypeError, match="'sess' must be a Session; None"):
+        saver.save(None, str(tmp_path / "m"))

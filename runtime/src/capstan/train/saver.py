@@ -183,12 +183,15 @@ class Saver:
         Raises:
             ValueError: the folder does not exist and cannot be made, `latest_filename` is a path,
                 or `save_path` has the name of the state file.
+            TypeError: `sess` is not a session.
             RuntimeError: the saver has not been built.
             FailedPreconditionError: `claim` was called, and another process claimed the folder
                 since.
             OpError: the step that saves failed.
         """
         self._check_built()
+        if not hasattr(sess, "run"):
+            raise TypeError(f"'sess' must be a Session; {sess}")
         with self._saving:
             self._check_fence()
             path = checkpoint_names.named(
