@@ -136,6 +136,11 @@ def test_a_known_predicate_decides_while_the_graph_is_built() -> None:
         assert session.run(chosen, {fed: False}) == 4
     assert framework.smart_constant_value(0) is False
     assert framework.smart_constant_value(fed) is None
+    two = tf.constant(1) + 1
+    assert framework.smart_cond(tf.less(two, 3), lambda: 1, wrong) == 1
+    assert framework.smart_cond(tf.logical_not(tf.equal(two, 2)), wrong, lambda: 2) == 2
+    for pred in (tf.logical_not(fed), tf.less(tf.random_uniform([]), 2.0), tf.Variable(True)):
+        assert framework.smart_constant_value(pred) is None
     for pred in ("yes", 2, None):
         with pytest.raises(TypeError, match="`pred` must be"):
             framework.smart_constant_value(pred)

@@ -11,7 +11,9 @@ import numpy as np
 
 from capstan.api import cond_ops
 from capstan.core import dtypes
-from capstan.framework import convert
+from capstan.core.arrays import Array
+from capstan.executor import fold
+from capstan.framework import convert, opdef
 from capstan.framework import graph as graphs
 
 __all__ = ["smart_case", "smart_cond", "smart_constant_value"]
@@ -46,15 +48,43 @@ def smart_cond(
 def smart_constant_value(pred: Any) -> bool | None:
     """Return the value of `pred`, or None if it is a tensor whose value is not known.
 
+    The value of a tensor is known if operations without state compute it from constants.
+
     Raises:
         TypeError: `pred` is not True, False, 1, 0, a tensor or a variable.
     """
     if isinstance(pred, graphs.Tensor) or hasattr(pred, "_as_graph_element"):
-        value = convert.constant_value(convert.convert_to_tensor(pred))
+        value = _evaluated(convert.convert_to_tensor(pred), {})
         return None if value is None else bool(value)
     if isinstance(pred, bool | int | np.bool_) and pred in (0, 1):
         return bool(pred)
     raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {pred}")
+
+
+def _evaluated(tensor: graphs.Tensor, known: dict[graphs.Tensor, Array | None]) -> Array | None:
+    """Return the value of a tensor that is computed from constants, or None.
+
+    `known` holds the results for the tensors that were visited before.
+    """
+    if tensor in known:
+        return known[tensor]
+    value = known[tensor] = convert.constant_value(tensor)
+    op = tensor.op
+    if value is not None or not _is_computed(op):
+        return value
+    inputs = [_evaluated(source, known) for source in op.inputs]
+    values = [each for each in inputs if each is not None]
+    if len(values) == len(inputs) and (outputs := fold.evaluate(op.node, values)) is not None:
+        known.update(zip(op.outputs, outputs, strict=True))
+    return known[tensor]
+
+
+def _is_computed(op: graphs.Operation) -> bool:
+    """Return whether the inputs of an operation alone decide its outputs in every step."""
+    if not opdef.is_defined(op.type) or op.control_inputs:
+        return False
+    row = opdef.lookup(op.type)
+    return bool(row.is_pure and row.input_arguments)
 
 
 def smart_case(
