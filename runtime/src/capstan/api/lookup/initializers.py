@@ -69,8 +69,15 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
         Raises:
             TypeError: the table has other dtypes.
+            ValueError: the keys are not a vector, or the values have another shape.
         """
         check_table_dtypes(table, self._key_dtype, self._value_dtype)
+        keys, values = self._keys.shape, self._values.shape
+        if not (keys.is_compatible_with([None]) and values.is_compatible_with(keys)):
+            raise ValueError(
+                "The keys and values of a table must be two vectors of the same length, but have "
+                f"the shapes {keys} and {values}."
+            )
         inputs = (table.resource_handle, self._keys, self._values)
         with scoped(self._name, "key_value_init", inputs):
             fill: graphs.Operation = raw.LookupTableImportV2(*inputs)
