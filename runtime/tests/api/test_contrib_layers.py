@@ -23,6 +23,34 @@ def run(*fetches: Any) -> Any:
     return results[0] if len(results) == 1 else results
 
 
+def test_the_oldest_dense_layer_multiplies_along_the_last_axis() -> None:
+    given = tf.placeholder_with_default(VECTORS.reshape(2, 3, 3), [None, 3, 3])
+    settings: dict[str, Any] = {
+        "weight_init": tf.constant_initializer(0.5),
+        "weight_regularizer": tf.nn.l2_loss,
+    }
+    outputs = layers.legacy_relu(given, 4, bias_init=tf.ones_initializer(), **settings)
+    flat = layers.legacy_linear(VECTORS, 2, bias_init=None, name="flat", **settings)
+    assert outputs.shape.as_list() == [None, 3, 4]
+    sums = 0.5 * VECTORS.sum(1, keepdims=True)
+    found, others = run(outputs, flat)
+    wanted = np.maximum(sums + 1, 0).repeat(4, 1).reshape(2, 3, 4)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    np.testing.assert_allclose(others, sums.repeat(2, 1), rtol=1e-6)
+    names = [variable.op.name for variable in tf.global_variables()]
+    assert names == ["fully_connected/weights", "fully_connected/bias", "flat/weights"]
+    assert [v.op.name for v in tf.get_collection("biases")] == ["fully_connected/bias"]
+    assert tf.get_collection(tf.GraphKeys.ACTIVATIONS) == [outputs, flat]
+    assert len(tf.losses.get_regularization_losses()) == 2
+    assert tf.get_collection(tf.GraphKeys.MODEL_VARIABLES) == []
+
+
+@pytest.mark.parametrize("shape", [None, [3], [2, None]])
+def test_the_oldest_dense_layer_refuses_inputs_without_a_known_last_axis(shape: Any) -> None:
+    with pytest.raises(ValueError, match="needs at least two axes"):
+        layers.legacy_fully_connected(tf.placeholder(tf.float32, shape), 2)
+
+
 FORMS = {
     "fused": {},
     "plain": {"fused": False},

@@ -224,9 +224,7 @@ def test_handles_of_resources_are_not_joined(op: str) -> None:
     with graphs.Graph().as_default():
         handles = [raw.VarHandleOp(dtype=dtypes.float32, shape=[], shared_name=n) for n in "ab"]
         joined = (
-            raw.Pack(handles)
-            if op == "Pack"
-            else raw.TensorArrayV3(2, dtype=dtypes.resource).flow
+            raw.Pack(handles) if op == "Pack" else raw.TensorArrayV3(2, dtype=dtypes.resource).flow
         )
     with pytest.raises(errors.UnimplementedError, match=f"{op} cannot join handles of variables"):
         interpreter.Interpreter().run(joined, {})

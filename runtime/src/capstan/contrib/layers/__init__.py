@@ -88,6 +88,9 @@ from capstan.contrib.layers.initializers import xavier_initializer as xavier_ini
 from capstan.contrib.layers.initializers import (
     xavier_initializer_conv2d as xavier_initializer_conv2d,
 )
+from capstan.contrib.layers.legacy_dense import legacy_fully_connected as legacy_fully_connected
+from capstan.contrib.layers.legacy_dense import legacy_linear as legacy_linear
+from capstan.contrib.layers.legacy_dense import legacy_relu as legacy_relu
 from capstan.contrib.layers.norms import instance_norm as instance_norm
 from capstan.contrib.layers.norms import layer_norm as layer_norm
 from capstan.contrib.layers.norms import unit_norm as unit_norm
