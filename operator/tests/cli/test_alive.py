@@ -129,7 +129,7 @@ def test_a_degraded_job_is_explained_and_a_failed_one_ends_the_wait(here: Here) 
     _, out = here.call("logs digits worker-1")
     assert out == "worker-1   | attempt 1\nworker-1   | no digit\n"
     assert (
-        "raise spec.runPolicy.backoffLimit. Then run the job again"
+        "raise the limit that the message names. Then run the job again"
         in here.call("explain digits")[1]
     )
 
