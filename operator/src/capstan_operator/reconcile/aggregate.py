@@ -26,8 +26,6 @@ WAITING = frozenset({Phase.PENDING, Phase.STARTING, Phase.DEGRADED, Phase.RESTAR
 
 JOB_FINISHED = "JobFinished"
 
-NAMED = 8
-"""The most tasks that a message names. For further tasks, the message gives only the number."""
 MAX_MESSAGE = 4096
 """The longest message of a condition, in characters. Kubernetes allows eight times as many."""
 MAX_REASON = 256
@@ -246,9 +244,7 @@ def _waiting(rows: Collection[TaskStatus]) -> str:
 
 
 def _named(tasks: Collection[TaskName]) -> str:
-    names = [str(task) for task in tasks]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    return words.listed([str(task) for task in tasks])
 
 
 def _why_waiting(row: TaskStatus) -> str:

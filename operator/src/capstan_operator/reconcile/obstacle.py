@@ -8,6 +8,7 @@ waits until the obstacle is gone.
 from collections.abc import Iterable
 
 from capstan_operator.api.status import Status
+from capstan_operator.reconcile import words
 from capstan_operator.reconcile.actions import Announce, NewsType
 from capstan_operator.reconcile.observe import (
     CERTIFICATES_MISSING,
@@ -35,8 +36,6 @@ _FAULTS = frozenset(
     }
 )
 """The obstacles that need the help of a user or of an administrator."""
-NAMED = 8
-"""The most pods that a message names. The message only counts further pods."""
 
 
 def find(observed: Observed) -> Obstacle | None:
@@ -67,6 +66,4 @@ def news(before: Status, obstacle: Obstacle | None) -> tuple[Announce, ...]:
 
 def _still_there(old: Iterable[TaskView]) -> str:
     names = sorted({view.pod or str(view.name) for view in old})
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    shown = ", ".join(names[:NAMED])
-    return f"pods of a deleted job of the same name still exist: {shown}{more}"
+    return f"pods of a deleted job of the same name still exist: {words.listed(names)}"

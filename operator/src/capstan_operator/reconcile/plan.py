@@ -215,7 +215,7 @@ def _resume(job: TrainingJob, status: Status, observed: Observed, now: datetime)
 
 def _succeed(this: Pass, updated: Status, failures: list[Failure]) -> Plan:
     names = ", ".join(sorted(map(str, success.needed(this.job))))
-    line = f"{names} succeeded{success.without(updated.tasks)}"
+    line = f"{names} succeeded{success.never_ran(updated.tasks)}"
     outcome = aggregate.condition("Succeeded", True, "TrainingDone", line, this.now)
     after = aggregate.finished(_finalised(this, updated, failures), outcome, this.now)
     news = Announce(NewsType.NORMAL, "Succeeded", line)

@@ -1,6 +1,7 @@
 """Make the output of programs fit for a status line: no control sequences, and not too long."""
 
 import re
+from collections.abc import Sequence
 
 _CONTROL = re.compile(
     r"""
@@ -34,6 +35,12 @@ def last_said(text: str, *, with_info: bool = True) -> str:
         lines = [line for line in lines if not _INFO.match(line)]
     lines = [line for line in lines if not line[0].isspace()] or lines
     return " ".join(lines[-1].split()) if lines else ""
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Return the first names for a sentence. For further names, the text gives only the number."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def shortened(text: str, most: int) -> str:

@@ -1,6 +1,6 @@
 """Explain why a job does not run: its phase, what it waits for, the last failure, what to do."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -198,7 +198,7 @@ def _not_awaited(status: Status) -> str:
     stopped = [str(row.name) for row in workers if row.state is TaskState.STOPPED]
     if not stopped:
         return ""
-    return f"; spec.successPolicy did not wait for {_listed(stopped)}"
+    return f"; spec.successPolicy did not wait for {words.listed(stopped)}"
 
 
 def _running(status: Status) -> str:
@@ -206,12 +206,7 @@ def _running(status: Status) -> str:
     ended = [str(row.name) for row in status.tasks if row.state in _ENDED]
     if not ended:
         return "every task runs"
-    return f"{_listed(ended)} ended, and every other task runs"
-
-
-def _listed(tasks: Sequence[str]) -> str:
-    more = f" and {len(tasks) - MOST_WAITS} more" if len(tasks) > MOST_WAITS else ""
-    return f"{', '.join(tasks[:MOST_WAITS])}{more}"
+    return f"{words.listed(ended)} ended, and every other task runs"
 
 
 def _waits(rows: Iterable[TaskStatus], now: datetime) -> Iterator[Wait]:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from capstan_operator.api.names import TaskName
 from capstan_operator.errors import Fault, Invalid
+from capstan_operator.reconcile import words
 
 COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 """The SGR codes of the prefixes, in the order of the tasks. Red is reserved for errors."""
@@ -137,7 +138,5 @@ def colour(source: Source, known: Sequence[TaskName]) -> int:
     return COLOURS[place % len(COLOURS)]
 
 
-def _named(known: Collection[TaskName], most: int = 8) -> str:
-    names = list(map(str, known))
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return (", ".join(names[:most]) + more) or "not known yet"
+def _named(known: Collection[TaskName]) -> str:
+    return words.listed(list(map(str, known))) or "not known yet"

@@ -9,9 +9,7 @@ from collections.abc import Iterable
 from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import SuccessPolicy, TrainingJob
 from capstan_operator.api.status import TaskState, TaskStatus
-
-NAMED = 8
-"""The most tasks that a message names. For further tasks, the message gives only the number."""
+from capstan_operator.reconcile import words
 
 
 def needed(job: TrainingJob) -> frozenset[TaskName]:
@@ -31,14 +29,14 @@ def is_done(job: TrainingJob, rows: Iterable[TaskStatus]) -> bool:
     return needed(job) <= succeeded
 
 
-def without(rows: Iterable[TaskStatus]) -> str:
-    """Name the workers that never ran, for a sentence about a success. "" if there are none.
+def never_ran(rows: Iterable[TaskStatus]) -> str:
+    """Return the end of a sentence, which names the workers that never ran, or "" without any.
 
     A job may succeed although a worker never got a node, because it does not need the worker.
     """
-    never = [str(row.name) for row in rows if row.name.type is ReplicaType.WORKER and _is_new(row)]
-    more = f" and {len(never) - NAMED} more" if len(never) > NAMED else ""
-    return f"; {', '.join(never[:NAMED])}{more} never ran" if never else ""
+    workers = (row for row in rows if row.name.type is ReplicaType.WORKER)
+    never = [str(row.name) for row in workers if _is_new(row)]
+    return f"; {words.listed(never)} never ran" if never else ""
 
 
 def _is_new(row: TaskStatus) -> bool:
