@@ -35,7 +35,8 @@ def two_heads() -> Any:
         ),
         (
             lambda columns: learn.DNNLinearCombinedEstimator(
-                two_heads(), None, columns, "Adagrad", False, columns, None, [4]
+                two_heads(), None, columns, "Adagrad", False, columns, None, [4],
+                config=learn.RunConfig(tf_random_seed=1),
             ),
             {"dnn/hiddenlayer_0/weights", "linear/linear_model/x/weights"},
         ),

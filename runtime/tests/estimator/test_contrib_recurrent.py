@@ -54,7 +54,7 @@ def test_a_network_learns(tmp_path: pathlib.Path) -> None:
     estimator = contrib.RNNEstimator(
         contrib.regression_head(), [column.embedding_column(words, 2)], num_units=[4, 3],
         cell_type="lstm", optimizer=lambda: tf.train.AdamOptimizer(0.05),
-        model_dir=str(tmp_path),
+        model_dir=str(tmp_path), config=tf.estimator.RunConfig(tf_random_seed=1),
     )  # fmt: skip
     estimator.train(input_fn, steps=1)
     first = estimator.evaluate(input_fn, steps=1)
