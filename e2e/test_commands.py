@@ -115,7 +115,7 @@ def call(
             [
                 "failed: Failed for",
                 "worker-0 attempt 1 on fake-",
-                "raise the limit that the message names. Then delete the job (capstanctl delete failed",
+                "raise the limit that the message names. Then delete the job (capstanctl delete ",
             ],
         ),
     ],

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Endings:
-    """Remembers the jobs of such namespaces, as long as the cache has them."""
+    """Remembers the jobs in namespaces that are being deleted, until `forget`."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache

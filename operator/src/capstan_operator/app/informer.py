@@ -190,7 +190,7 @@ class Informer:
             wake(key)
 
     def service(self, kind: str, service: dict[str, Any]) -> None:
-        """Wake the job of a Service that was deleted, or with which names no longer work."""
+        """Wake the job that needs a pass because its Service is gone or has changed."""
         if (key := self.service_event(service, kind == "DELETED")) is not None:
             self.wake(key)
 

@@ -146,9 +146,10 @@ def _serves(found: Served, job: TrainingJob) -> bool:
     return found.owner == job.metadata.uid and cluster.port(job) in found.ports
 
 
-def _changed(key: Key, what: str) -> Obstacle:
+def _changed(key: Key, fault: str) -> Obstacle:
+    """Return the obstacle for a Service that does not work. `fault` is a predicate of it."""
     message = (
-        f"Service {key.name} {what}: tasks cannot look up each other's addresses; delete the"
+        f"Service {key.name} {fault}: tasks cannot look up each other's addresses; delete the"
         " Service, and the operator makes it again"
     )
     return Obstacle(SERVICE_CHANGED, message)

@@ -5,4 +5,4 @@ from typing import Final
 VERSION: Final = "0.1.0"
 TENSORFLOW: Final = "1.15.0"
 GIT: Final = f"v{TENSORFLOW}-capstan-{VERSION}"
-"""What stands for the commit of TensorFlow."""
+"""The version that MetaGraphs name in place of a commit of TensorFlow."""

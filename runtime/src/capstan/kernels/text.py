@@ -145,8 +145,14 @@ def _substr(node: NodeContext) -> Function:
 
 
 def _size(length: int, size: int, in_characters: bool) -> int:
-    """Return the size of a part. As in TensorFlow, a negative number of bytes means the rest."""
-    return length if length >= 0 else 0 if in_characters else size
+    """Return the size of a part of a text that has `size` bytes or characters.
+
+    As in TensorFlow, a negative number of bytes means the rest, and a negative number of
+    characters means none.
+    """
+    if length >= 0:
+        return length
+    return 0 if in_characters else size
 
 
 def _part_of_each(strings: Array, position: Array, length: Array) -> Array | None:

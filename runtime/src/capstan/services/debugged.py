@@ -18,8 +18,8 @@ from capstan.services import signature, step_run
 
 Array = np.ndarray[Any, Any]
 
-
 _runs = itertools.count(1)
+"""Counts the runs of sessions without a cluster, as TensorFlow's direct_session.cc does."""
 
 
 class DumpedRuns:

@@ -246,8 +246,8 @@ class ARModel(model.TimeSeriesModel):
     def predict(self, features: Mapping[str, Any]) -> dict[str, Any]:
         """Return the mean and the variances at times after a state, window after window.
 
-        The predicted means are the values of the next input window. If the model has not been begun
-        in the default graph, it is, without statistics.
+        The predicted means are the values of the next input window. Without an earlier call of
+        `initialize_graph`, the model has no statistics.
         """
         if not self._graph_initialized:
             self.initialize_graph()

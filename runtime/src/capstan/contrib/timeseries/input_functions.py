@@ -59,7 +59,8 @@ class RandomWindowInputFn(TimeSeriesInputFn):
     Windows go through a queue that shuffles them. Its capacity and the least number of windows in
     it are multiples of the batch size. If `jitter`, some windows begin a time later, so that the
     borders of windows move. A window in which times go back is left out, or its times are sorted if
-    not `discard_out_of_order`. With `shuffle_seed` and one thread, the windows are the same again.
+    not `discard_out_of_order`. `shuffle_seed` is the seed of the queue. The order of the windows
+    also depends on how fast the threads fill the queue.
 
     A step raises OutOfRangeError if `discard_consecutive_batches_limit` batches in succession had
     no window in order.

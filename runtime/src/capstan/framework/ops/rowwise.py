@@ -64,7 +64,7 @@ def take_several(op: str) -> str:
 def room(node: ir.Node, source: ir.Node, nodes: Nodes) -> int:
     """Return the capacity of the queue to which `node` adds an element, or -1 without a limit.
 
-    Return 0 if it is not such a node, or its op is of another version than the op of `source`.
+    Return 0 if `node` adds no element, or its op is of another version than the op of `source`.
     """
     if node.op not in _ENQUEUES or node.op.endswith("V2") != source.op.endswith("V2"):
         return 0

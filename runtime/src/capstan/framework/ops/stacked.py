@@ -105,16 +105,17 @@ def next_axes(
 ) -> Any:
     """Return the axes in an input as axes of a stacked tensor. Negative ones stay.
 
-    The axes are in the first input of `places`, and the second input has these axes. An axis is
-    valid from `-rank - more` on. The operation refuses an axis that is not valid.
+    `places` are the index of the input with the axes, and the index of the input that has these
+    axes. The lowest valid axis is `-rank - more`. The operation refuses an axis that is not valid.
     """
-    index, of = places
-    known, rank = op.inputs[index].op.constant_value(), op.inputs[of].shape.ndims
+    index, place = places
+    known, rank = op.inputs[index].op.constant_value(), op.inputs[place].shape.ndims
     if known is not None and (rank is not None or (known >= 0).all()):
         return known + (known >= 0).astype(known.dtype)
     raw, axes = loop.raw, operands[index].tensor
-    least = raw.Sub(int(operands[of].is_stacked) - more, raw.Rank(operands[of].tensor))
-    # One below an axis that is not valid is not valid in a tensor with one axis more.
+    least = raw.Sub(int(operands[place].is_stacked) - more, raw.Rank(operands[place].tensor))
+    # A stacked tensor has one axis more. An axis that is too low has to be one lower there, so that
+    # the operation refuses it too.
     is_valid = raw.GreaterEqual(axes, raw.Cast(least, DstT=axes.dtype))
     step = raw.SelectV2(
         raw.GreaterEqual(axes, raw.ZerosLike(axes)), 1, raw.SelectV2(is_valid, 0, -1)
@@ -169,7 +170,11 @@ def only_first(loop: Loop, op: Any, operands: Operands) -> list[Operand] | None:
 
 
 def of_known_ranks(rule: Rule) -> Rule:
-    """Return `rule` for inputs of known ranks. One axis too few would be enough when stacked."""
+    """Return `rule` as a rule that needs inputs of known ranks.
+
+    A stacked tensor has one axis more. So an operation would not refuse a stacked tensor whose
+    slices have one axis too few.
+    """
 
     def checked(loop: Loop, op: Any, operands: Operands) -> Sequence[Operand] | None:
         is_known = all(tensor.shape.ndims is not None for tensor in op.inputs)
