@@ -100,12 +100,16 @@ def test_a_deleted_service_is_recreated(story: Story) -> None:
     assert story.status()["restarts"] == {"application": 0, "infrastructure": 0}
 
 
+def pod_uids(story: Story) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in story.pods().values()}
+
+
 def test_a_service_that_is_changed_while_its_job_runs_is_repaired_or_the_job_says_so(
     story: Story,
 ) -> None:
     story.started()
     path = f"/api/v1/namespaces/{story.namespace}/services/{NAME}"
-    made, pods = story.service(), story.pods()
+    made, pods = story.service(), pod_uids(story)
     change = {
         "selector": {"app": "other"},
         "publishNotReadyAddresses": False,
@@ -114,7 +118,7 @@ def test_a_service_that_is_changed_while_its_job_runs_is_repaired_or_the_job_say
     story.cluster.api.patch(path, {"spec": change})
     wait.until(lambda: story.service()["spec"] == made["spec"])
     assert story.service()["metadata"]["uid"] == made["metadata"]["uid"]
-    assert story.pods() == pods
+    assert pod_uids(story) == pods
 
     # Two changes give the Service an address, which nobody can remove.
     story.operator.freeze()
@@ -130,7 +134,7 @@ def test_a_service_that_is_changed_while_its_job_runs_is_repaired_or_the_job_say
     story.kubectl("delete", "service", NAME)
     status = story.until(lambda status: condition(status, "ClusterReady")["status"] == "True")
     assert story.service()["spec"] == made["spec"]
-    assert (story.pods(), status["epoch"]) == (pods, 1)
+    assert (pod_uids(story), status["epoch"]) == (pods, 1)
 
 
 def test_a_network_policy_that_is_changed_or_deleted_while_its_job_runs_is_repaired(
@@ -164,7 +168,7 @@ def test_a_job_that_is_deleted_and_created_again_at_once_runs(story: Story, how:
     slow = {"pod": {"terminationGracePeriodSeconds": 1}}
     again = job(ps=replica(1, **slow), worker=replica(2, **slow))
     story.started(job(ps=replica(1, **slow), worker=replica(2, **slow)))
-    old = {pod["metadata"]["uid"] for pod in story.pods().values()}
+    old = pod_uids(story)
     uid = story.job()["metadata"]["uid"]
     story.delete_job(how=how)
     if how != "Background":
