@@ -152,7 +152,7 @@ def _max_grad(node: NodeContext) -> Function:
         if is_on_host(x) and is_left.any():
             places = largest_in_windows.first_inside(x, axes)
             is_left &= places < x.size
-            np.add.at(result, np.unravel_index(places[is_left], x.shape), grad[is_left])
+            np.add.at(result.reshape(-1), places[is_left], grad[is_left])
         return result
 
     return max_grad
