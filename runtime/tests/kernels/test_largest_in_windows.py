@@ -29,10 +29,7 @@ def positions(axis: windows.Windows, number: int) -> list[int]:
 
 
 def searched(x: Array, axes: tuple[windows.Windows, ...], lowest: Any) -> tuple[Array, Array]:
-    """Return the largest element of each window, and where it is for the first time.
-
-    If no element is the largest, the first element takes its place.
-    """
+    """Return the largest element of each window, and where it is for the first time."""
     found = np.full([axis.count for axis in axes], lowest, x.dtype)
     places = np.full(found.shape, x.size)
     for window in itertools.product(*(range(axis.count) for axis in axes)):
@@ -40,8 +37,7 @@ def searched(x: Array, axes: tuple[windows.Windows, ...], lowest: Any) -> tuple[
         for at in inside:
             found[window] = max(found[window], x[at])
         for at in reversed(inside):
-            is_largest = x[at] == found[window]
-            if is_largest or (at == inside[0] and places[window] == x.size):
+            if x[at] == found[window]:
                 places[window] = np.ravel_multi_index(at, x.shape)
     return found, places
 

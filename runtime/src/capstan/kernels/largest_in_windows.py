@@ -54,8 +54,7 @@ def is_search_faster(x: Array, axes: Axes) -> bool:
 def first_largest(x: Array, found: Array, axes: Axes) -> Array:
     """Return where each window has its largest element, `found`, for the first time.
 
-    The places count from the first element of `x`. If a window has no such element, because all are
-    NaN or below `found`, the result of `first_inside` takes its place, as in TensorFlow.
+    The places count from the first element of `x`. `x.size` stands for no place.
     """
     steps = [math.prod(x.shape[number + 1 :]) for number in range(x.ndim)]
     widths = [axis.width for axis in axes]
@@ -70,37 +69,18 @@ def first_largest(x: Array, found: Array, axes: Axes) -> Array:
         np.greater(left, np.equal(elements, found[outputs]), out=left)
         np.add(passed, is_left, out=passed, casting="unsafe")
         offsets.append(sum(part[0] * step for part, step in zip(parts, steps, strict=True)))
-    starts = [np.arange(axis.count) * axis.stride - axis.before for axis in axes]
-    places = _places(x, starts)
-    places += np.array([*offsets, 0]).take(passed)
-    if is_left.any():
-        places[is_left] = first_inside(x, axes)[is_left]
-    return places
-
-
-def first_inside(x: Array, axes: Axes) -> Array:
-    """Return where each window has its first element.
-
-    The places count from the first element of `x`. `x.size` stands for no place: the whole window
-    is padding.
-    """
-    starts = [np.arange(axis.count) * axis.stride - axis.before for axis in axes]
-    places = _places(x, [np.maximum(start, 0) for start in starts])
-    for number, (axis, start) in enumerate(zip(axes, starts, strict=True)):
-        is_padding = (start + axis.width <= 0) | (start >= axis.size)
-        np.moveaxis(places, number, 0)[is_padding] = x.size
-    return places
-
-
-def _places(x: Array, starts: list[Array]) -> Array:
-    """Return the places of the elements of `x` at each combination of indices of its axes."""
-    places = np.zeros(1, np.intp)
-    step = 1
+    starts = [
+        (np.arange(axis.count) * axis.stride - axis.before) * step
+        for axis, step in zip(axes, steps, strict=True)
+    ]
     # From the last axis on, so that NumPy adds along rows that are already long.
-    for start, size in zip(reversed(starts), reversed(x.shape), strict=True):
-        places = np.add.outer(start * step, places).reshape(-1)
-        step *= size
-    return places.reshape([len(start) for start in starts])
+    places = np.zeros(1, np.intp)
+    for start in reversed(starts):
+        places = np.add.outer(start, places).reshape(-1)
+    places = places.reshape(found.shape)
+    places += np.array([*offsets, 0]).take(passed)
+    places[is_left] = x.size
+    return places
 
 
 def _elements(x: Array, parts: tuple[slice, ...], copies: dict[tuple[int, ...], Array]) -> Array:

@@ -120,13 +120,10 @@ def _max(node: NodeContext) -> Function:
 
 
 def _chosen(
-    axes: tuple[windows.Windows, ...], x: Array, largest: Array, is_left: Array
+    axes: tuple[windows.Windows, ...], x: Array, largest: Array
 ) -> Iterator[tuple[Places, Places, Array]]:
-    """For each place in a window, yield also whether its element is the first of the largest.
-
-    `is_left` is true for each window at the beginning. In the end it is true for windows that hold
-    no element like the largest.
-    """
+    """For each place in a window, yield also whether its element is the first of the largest."""
+    is_left = np.ones_like(largest, dtype=bool)
     for outputs, elements in _places(axes):
         left = is_left[outputs]
         is_chosen = np.equal(x[elements], largest[outputs])
@@ -145,14 +142,10 @@ def _max_grad(node: NodeContext) -> Function:
             slopes = np.zeros(x.size + 1, x.dtype)
             np.add.at(slopes, places.reshape(-1), grad.reshape(-1))
             return slopes[:-1].reshape(x.shape)
-        result, is_left = np.zeros_like(x), np.ones_like(largest, dtype=bool)
-        for outputs, elements, is_chosen in _chosen(axes, x, largest, is_left):
+        result = np.zeros_like(x)
+        for outputs, elements, is_chosen in _chosen(axes, x, largest):
             target = result[elements]
             np.add(target, np.multiply(grad[outputs], is_chosen), target)
-        if is_on_host(x) and is_left.any():
-            places = largest_in_windows.first_inside(x, axes)
-            is_left &= places < x.size
-            np.add.at(result.reshape(-1), places[is_left], grad[is_left])
         return result
 
     return max_grad
@@ -163,8 +156,8 @@ def _max_grad_grad(node: NodeContext) -> Function:
         axes = _windows(node, x.shape)
         _check_like("orig_output", largest, _counts(axes))
         _check_like("grad", grad, x.shape)
-        result, is_left = np.zeros_like(largest), np.ones_like(largest, dtype=bool)
-        for outputs, elements, is_chosen in _chosen(axes, x, largest, is_left):
+        result = np.zeros_like(largest)
+        for outputs, elements, is_chosen in _chosen(axes, x, largest):
             target = result[outputs]
             np.add(target, np.multiply(grad[elements], is_chosen), target)
         return result
