@@ -217,14 +217,3 @@ def test_a_sparse_tensor_has_no_negative_sizes() -> None:
         softmax = raw.SparseSoftmax([[0, 0]], [1.0], [-2, 2])
     with pytest.raises(errors.InvalidArgumentError, match=r"negative sizes, but is \[-2, 2\]"):
         interpreter.Interpreter().run(softmax, {})
-
-
-@pytest.mark.parametrize("op", ["Pack", "TensorArrayV3"])
-def test_handles_of_resources_are_not_joined(op: str) -> None:
-    with graphs.Graph().as_default():
-        handles = [raw.VarHandleOp(dtype=dtypes.float32, shape=[], shared_name=n) for n in "ab"]
-        joined = (
-            raw.Pack(handles) if op == "Pack" else raw.TensorArrayV3(2, dtype=dtypes.resource).flow
-        )
-    with pytest.raises(errors.UnimplementedError, match=f"{op} cannot join handles of variables"):
-        interpreter.Interpreter().run(joined, {})

@@ -15,7 +15,7 @@ from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.joining import concatenated
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import check_no_handles, invalid, number
+from capstan.kernels.rejection import invalid, number
 
 
 def _transpose(x: Array, order: Array) -> Array:
@@ -98,7 +98,6 @@ def _listed(sizes: Sequence[int]) -> str:
 
 def _pack(node: NodeContext) -> Function:
     count, axis = node.attrs["N"], node.attrs["axis"]
-    check_no_handles(node.op, node.attrs["T"])
 
     def pack(*arrays: Array) -> Array:
         parts = arrays[:count]

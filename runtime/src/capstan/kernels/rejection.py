@@ -5,26 +5,12 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import shapes
 
 
 def invalid(message: str) -> errors.InvalidArgumentError:
     """Return the error for a kernel to raise. The caller of the kernel adds the node's name."""
     return errors.InvalidArgumentError(None, None, message)
-
-
-def check_no_handles(op: str, dtype: dtypes.DType) -> None:
-    """Raise UnimplementedError if an op that joins tensors gets handles of resources.
-
-    TensorFlow stacks handles. In Capstan, a handle is always the only element of its tensor.
-    """
-    if dtype.base_dtype is dtypes.resource:
-        raise errors.UnimplementedError(
-            None,
-            None,
-            f"{op} cannot join handles of variables or other resources. Keep the handles in a "
-            "Python list, or read the variables first.",
-        )
 
 
 def number(value: Any, name: str) -> int:

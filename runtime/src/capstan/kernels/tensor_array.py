@@ -12,7 +12,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import check_no_handles, invalid
+from capstan.kernels.rejection import invalid
 from capstan.kernels.stack import keeper
 from capstan.resources import elements
 from capstan.resources.tensor_array import TensorArray, shown
@@ -23,7 +23,6 @@ _FLOW = np.zeros((), np.float32)
 def make(node: NodeContext) -> Function:
     """Return the kernel that makes an array, and returns it and its flow."""
     attrs = node.attrs
-    check_no_handles(node.op, attrs["dtype"])
     name = (attrs["tensor_array_name"] or node.name.encode()).decode(errors="replace")
     element_shape = attrs["element_shape"].internal
     numbers = itertools.count()
