@@ -13,7 +13,7 @@ keras = tf.keras
 X = np.random.default_rng(0).normal(size=(64, 3)).astype(np.float32)
 Y = (X @ np.float32([1, -2, 0.5]) > 0).astype(np.float32)
 
-SEEDED = tf.estimator.RunConfig(tf_random_seed=1)
+SEEDED = tf.estimator.RunConfig(tf_random_seed=3)
 
 
 def classifier(optimizer: Any = "adam") -> Any:

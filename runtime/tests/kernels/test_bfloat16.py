@@ -211,9 +211,9 @@ def test_bfloat16_is_printed_and_converted() -> None:
         assert (back.dtype, back.tolist()) == (BFLOAT16, [1, 256])
 
 
-def test_a_product_of_float32_and_bfloat16_is_refused() -> None:
-    with (
-        tf.Graph().as_default(),
-        pytest.raises(TypeError, match=r"bfloat16 that does not match type float32"),
-    ):
-        tf.matmul(tf.zeros([2, 2]), tf.zeros([2, 2], dtypes.bfloat16))
+def test_a_product_of_float32_and_bfloat16_is_a_float32() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        left = tf.constant([[0.1, 2.0]])
+        product = tf.matmul(left, tf.cast([[3.0], [4.0]], dtypes.bfloat16))
+        assert product.dtype is tf.float32
+        np.testing.assert_allclose(session.run(product), [[8.3]], rtol=1e-2)
