@@ -58,6 +58,7 @@ class WaitingRun:
         self._context = compiled.take()
         self._copies: list[Callable[[], None]] = []
         """Functions that wait until a device has copied."""
+        self._copied = 0
         self._cancellation = cancellation.Cancellation(self._copies.append)
         self._pending: set[int] = set()
         self._wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -128,12 +129,12 @@ class WaitingRun:
     def _check(self) -> None:
         """Raise the error with which the part has to end.
 
-        After the first answer, the deadline ends the part only while it waits. Otherwise an element
-        that a segment has read would be lost.
+        After the first answer that is not a copy, the deadline ends the part only while it waits.
+        Otherwise an element that a segment has read would be lost.
         """
         if self._cancellation.error is not None:
             raise self._cancellation.error
-        if not self._answered:
+        if len(self._answered) <= self._copied:
             inbox.require_before(self._deadline)
 
     def _start(self, waiting: int) -> None:
@@ -150,6 +151,8 @@ class WaitingRun:
             self._check()
             if self._copies:
                 self._copies.pop()()  # The last copy takes longest.
+                self._copied += 1
+                self._check()
             else:
                 self._sleep()
             self._take_answers()
