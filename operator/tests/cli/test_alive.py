@@ -38,12 +38,15 @@ class Here:
         self._capsys = capsys
         self.running: subprocess.Popen[str] | None = None
 
-    def start(self, script: str, policy: str = "{}") -> None:
+    def start(self, script: str, policy: str = "{}", success: str = "Default") -> None:
         """Start a job of two workers that execute a script."""
         Path("task.py").write_text(TASK + script)
         trainer = {"name": "trainer", "command": ["python", "task.py"]}
         worker = {"replicas": 2, "template": {"spec": {"containers": [trainer]}}}
-        spec = f"{{replicaSpecs: {{worker: {json.dumps(worker)}}}, runPolicy: {policy}}}"
+        spec = (
+            f"{{replicaSpecs: {{worker: {json.dumps(worker)}}}, runPolicy: {policy}, "
+            f"successPolicy: {success}}}"
+        )
         Path("job.yaml").write_text(
             "apiVersion: capstan.dev/v1alpha1\nkind: TrainingJob\n"
             f"metadata: {{name: digits}}\nspec: {spec}\n"
@@ -89,7 +92,8 @@ def here(
 
 
 def test_a_job_that_runs_is_shown_followed_and_awaited(here: Here) -> None:
-    here.start('wait_for("go")\nprint("done")\n')
+    # By default, the job would stop worker 1 as soon as worker 0 is done.
+    here.start('wait_for("go")\nprint("done")\n', success="AllWorkers")
     here.until("Running")
     assert here.call("wait digits --for running") == (0, "digits: Running\n")
     assert "every task runs" in here.call("explain digits")[1]
