@@ -182,19 +182,21 @@ def test_a_failed_part_calls_done_once_and_ignores_later_messages() -> None:
     assert [type(error) for error in ended] == [errors.CancelledError]
 
 
-def test_a_large_variable_is_sent_without_a_copy_and_does_not_change_meanwhile() -> None:
+@pytest.mark.parametrize("reads", [1, 2])
+def test_a_large_variable_is_sent_without_a_copy_and_does_not_change_meanwhile(reads: int) -> None:
     size = 1 << 17
     attrs = {"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([size])}
+    names = ["v", "v/read", "v/read/again"][: reads + 1]
     nodes = (
         ir.Node("v", "VariableV2", attrs=attrs),
-        make("Identity", "v/read", "v"),
-        make("Neg", "y", "v/read"),
+        *(make("Identity", name, read) for read, name in itertools.pairwise(names)),
+        make("Neg", "y", names[-1]),
     )
     held = containers.ResourceManager()
     cell = held.variable(ResourceName("localhost", "v"), dtypes.float32)
     cell.assign(np.zeros(size, np.float32))
     before = cell.read()
-    part = cut(*nodes, feeds={}, fetches=("y",), there=("v", "v/read"))[THERE]
+    part = cut(*nodes, feeds={}, fetches=("y",), there=names)[THERE]
     built = program.Program(part, held.for_session())
     messages = built.run_segment(built.take(), 0)
     ((value,),) = messages

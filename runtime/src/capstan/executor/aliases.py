@@ -69,9 +69,11 @@ class Aliases:
                 self._cells[output] = self._values[output]
                 self._out.shared.append(self._values[output])
             return
-        self._cells[output] = self._cells[node.inputs[0]]
-        if opdef.role(node.op) in _READS and node.inputs[0] in self._variables:
-            self._full_values[output] = self._variables[node.inputs[0]]
+        (first, *_) = node.inputs
+        self._cells[output] = self._cells[first]
+        cell = self._variables.get(first, self._full_values.get(first))
+        if cell is not None and opdef.role(node.op) in _READS:
+            self._full_values[output] = cell
 
     def pass_on(self, edge: ir.Edge, output: ir.Edge) -> None:
         """Record that `output` is the same tensor as `edge`."""
