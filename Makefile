@@ -134,6 +134,10 @@ programs: $(VENV)/.testbed ## Build the Kubernetes that tests run on: once, ten 
 bench: $(VENV)/.oracle ## Measure Capstan and TensorFlow side by side; ROWS=read,assign_add ROUNDS=3 for less.
 	@ROWS="$(ROWS)" ROUNDS="$(ROUNDS)" $(PY) bench/run.py
 
+.PHONY: bench-growth
+bench-growth: $(VENV)/.oracle ## Measure how costs grow with workers, ps, nodes and elements; ROWS=workers for less.
+	@cd bench && ROWS="$(ROWS)" ROUNDS="$(or $(ROUNDS),3)" $(PY) -m growth
+
 # A CuPy that is installed stays, because the driver of a machine may need an older CUDA.
 .PHONY: bench-gpu
 bench-gpu: $(VENV)/.product ## Measure Capstan and PyTorch on this machine's GPU; without one, say what is missing.

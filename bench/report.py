@@ -34,7 +34,7 @@ RIGHT = frozenset(
 """The titles of the columns of figures, in all tables."""
 
 _PACKAGES = {"numpy": "numpy", "grpcio": "grpc", "tensorflow-cpu": "tensorflow"}
-_BLOCK = re.compile(r"(<!-- latest -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK = r"(<!-- {name} -->\n).*?(<!-- end -->)"
 
 
 def show(lines: Sequence[Line]) -> None:
@@ -60,11 +60,20 @@ def keep(lines: Sequence[Line], page: pathlib.Path, load: float) -> None:
 
     `load` is the load average before the first row, which other programs caused.
     """
-    facts = "\n".join(f"* {fact}" for fact in _circumstances(lines, load))
-    latest = f"{facts}\n\n{in_markdown(HEAD, map(_cells, lines))}\n"
-    text = page.read_text(encoding="utf-8")
-    text = _BLOCK.sub(lambda found: f"{found[1]}{latest}{found[2]}", text)
-    page.write_text(text, encoding="utf-8")
+    write(page, "latest", [facts(lines, load), in_markdown(HEAD, map(_cells, lines))])
+
+
+def write(page: pathlib.Path, name: str, blocks: Sequence[str]) -> None:
+    """Replace the text between the marks `<!-- name -->` and `<!-- end -->` in `page`."""
+    text = "\n\n".join(blocks) + "\n"
+    pattern = re.compile(_BLOCK.format(name=name), re.DOTALL)
+    old = page.read_text(encoding="utf-8")
+    page.write_text(pattern.sub(lambda found: f"{found[1]}{text}{found[2]}", old), encoding="utf-8")
+
+
+def facts(lines: Sequence[Line], load: float) -> str:
+    """Return a list of what the figures depend on: the date, the commit, the machine, versions."""
+    return "\n".join(f"* {fact}" for fact in _circumstances(lines, load))
 
 
 def in_markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -78,8 +87,12 @@ def _cells(line: Line) -> list[str]:
     if "tensorflow" not in line:
         return [*cells, "", "", "not installed", "", _goal(line)]
     cells += [*figure(line["tensorflow"]), line["setting"] if line["others"] else ""]
-    ratio = line["ratio"]
-    return [*cells, f"{ratio:.2g}" if ratio < 10 else f"{ratio:.0f}", _goal(line)]
+    return [*cells, times(line["ratio"]), _goal(line)]
+
+
+def times(ratio: float) -> str:
+    """Return a factor in two digits."""
+    return f"{ratio:.2g}" if ratio < 10 else f"{ratio:.0f}"
 
 
 def figure(side: Mapping[str, float]) -> list[str]:

@@ -1,6 +1,6 @@
 """Steps that do nothing but move variables between a ps and a worker, and their rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import contest
 import sides
@@ -15,11 +15,16 @@ def pull(place: contest.Place, count: int, elements: int) -> contest.Step:
     An op on the worker takes a view of each variable, so the values must reach the worker. The step
     fetches no values. An assertion that holds reads the views: no runtime leaves it out.
     """
-    tf = place.tf
-    with tf.device(PS):
+    with place.tf.device(PS):
         sources = _variables(place, "source", count, elements)
+    return pull_all(place, sources)
+
+
+def pull_all(place: contest.Place, variables: Sequence[object]) -> contest.Step:
+    """Return a step in which the worker reads variables, as in `pull`."""
+    tf = place.tf
     with tf.device(WORKER):
-        views = [tf.reshape(variable, [-1])[:1] for variable in sources]
+        views = [tf.reshape(variable, [-1])[:1] for variable in variables]
         pulled = tf.group(*(tf.raw_ops.Assert(condition=True, data=[view]) for view in views))
     return _step(place, pulled)
 
