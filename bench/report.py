@@ -42,6 +42,15 @@ def show(lines: Sequence[Line]) -> None:
     print_table(HEAD, [(_cells(line), line.get("ratio", 0) >= line["goal"]) for line in lines])
 
 
+def summary(line: Line) -> str:
+    """Return the figures of a row in a sentence."""
+    own = f"{line['title']}: {_number(line['capstan']['median'])} {line['unit']}"
+    if "tensorflow" not in line:
+        return own
+    peer = f"TensorFlow {_number(line['tensorflow']['median'])} {line['unit']}"
+    return f"{own}, {peer}, {times(line['ratio'])} times better"
+
+
 def print_table(head: Sequence[str], rows: Sequence[tuple[Sequence[str], bool]]) -> None:
     """Print rows of cells below a head. A row whose flag is False is yellow on a terminal."""
     if not sys.stdout.isatty():

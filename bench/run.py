@@ -45,6 +45,8 @@ ORDER = (
     "push_many",
     "pull_small",
     "push_small",
+    "gather_rows",
+    "scatter_rows",
     "queue_one",
     "queue_producer",
     "queue_batch",
@@ -75,16 +77,19 @@ def main() -> int:
     load = os.getloadavg()[0]
     lines = []
     failed = 0
-    for name in requested or ORDER:
-        print(f"bench: {name}", file=sys.stderr, flush=True)
-        done = subprocess.run(
-            [sys.executable, "-m", f"rows.{name}"], cwd=HERE, stdout=subprocess.PIPE, text=True
-        )
-        if done.returncode:
-            failed += 1
-            continue
-        lines.append(json.loads(done.stdout))
-    report.show(lines)
+    try:
+        for name in requested or ORDER:
+            print(f"bench: {name}", file=sys.stderr, flush=True)
+            done = subprocess.run(
+                [sys.executable, "-m", f"rows.{name}"], cwd=HERE, stdout=subprocess.PIPE, text=True
+            )
+            if done.returncode:
+                failed += 1
+                continue
+            lines.append(json.loads(done.stdout))
+            print(f"bench: {report.summary(lines[-1])}", file=sys.stderr, flush=True)
+    finally:  # An interrupt of the user leaves the rows that are measured.
+        report.show(lines)
     if lines and not requested and not failed:
         report.keep(lines, HERE / "README.md", load)
     return 1 if failed else 0
