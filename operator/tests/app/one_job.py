@@ -122,10 +122,10 @@ class Setting:
             found = self.job if asked.path == JOB else self.pods.get(asked.path)
             return web.json_response(found) if found else refusal(404, "NotFound")
         if asked.method == "POST":
-            return web.json_response(self._posted(asked, body), status=201)
+            return web.json_response(self.posted(asked, body), status=201)
         return web.json_response({})
 
-    def _posted(self, asked: Asked, body: Json) -> Json:
+    def posted(self, asked: Asked, body: Json) -> Json:
         given = {"resourceVersion": str(self.version), "namespace": KEY.namespace}
         body["metadata"] = {"uid": f"uid-{self.version}", **body["metadata"], **given}
         body.setdefault("status", {"phase": "Pending"})

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 from app.one_job import KEY, failed, make_job, running
 from kube import server as servers
@@ -116,3 +117,26 @@ def test_a_pod_that_only_carries_the_label_of_the_job_is_not_seen(tmp_path: Path
     pod["metadata"]["ownerReferences"] = []
     found, _ = look(tmp_path, pod)
     assert found.observed.tasks == ()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("restartPolicy", "OnFailure"), ("hostname", "x"), ("subdomain", "x"), ("subdomain", None)],
+)
+def test_a_pod_that_admission_has_changed_cannot_be_used(
+    field: str, value: str | None, tmp_path: Path
+) -> None:
+    pod = make_pod(running(), "n1")
+    pod["spec"][field] = value
+    [view] = look(tmp_path, pod)[0].observed.tasks
+    assert (view.reason, view.state) == ("CreateFailed", InstanceState.ALIVE)
+    assert view.message.startswith(f"admission changes spec.{field} of the pod; ")
+
+
+def test_a_pod_that_admission_has_changed_and_that_has_ended_counts_as_ended(
+    tmp_path: Path,
+) -> None:
+    pod = make_pod(failed(), "n1")
+    pod["spec"]["restartPolicy"] = "OnFailure"
+    [view] = look(tmp_path, pod)[0].observed.tasks
+    assert (view.reason, view.state) == ("Error", InstanceState.ENDED)

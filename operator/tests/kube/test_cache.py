@@ -230,7 +230,9 @@ def test_only_the_needed_fields_of_pods_are_kept() -> None:
     assert kept["metadata"].keys().isdisjoint({"managedFields", "annotations"})
     assert kept["spec"] == {
         "nodeName": "n7",
+        "restartPolicy": "Never",
         "hostname": "worker-1",
+        "subdomain": "digits",
         "initContainers": [],
     }
 

@@ -22,6 +22,7 @@ from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound, Refused
 from capstan_operator.kube.rest import MAX_IN_FLIGHT, Rest
 from capstan_operator.kube.table import Key
+from capstan_operator.manifests import admitted
 from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests.cluster import Environment
 from capstan_operator.reconcile.actions import Action, StartTask, StopTask
@@ -190,14 +191,18 @@ class Actor:
     def _received(
         self, key: Key, job: TrainingJob, task: TaskName, pod: dict[str, Any]
     ) -> Obstacle | None:
-        """Put a pod that has a task's name into the cache. Return None if it is this task."""
+        """Put a pod that has a task's name into the cache. Return None if it is this task, and can
+        be used.
+        """
         if owners.controller(pod, key.name) is None:
             return in_the_way("Pod", pod, job)
         self._cache.pod_event("ADDED", pod)
         metadata = pod["metadata"]
         labels = metadata.get("labels") or {}
         if labels.get(names.LABEL_JOB_NAME) == key.name and task_of(pod, job) == task:
-            return None
+            # A webhook may be younger than the dry run. The next pass deletes the pod.
+            changed = admitted.fault_of_task(pod, task, key.name)
+            return Obstacle(failure.CREATE_FAILED, changed) if changed else None
         message = f"Pod {metadata['name']} has lost the labels of {task}; delete the pod"
         return Obstacle(NAME_CONFLICT, message)
 

@@ -17,12 +17,12 @@ from capstan_operator.kube import owners, pods
 from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.table import Key
+from capstan_operator.manifests import admitted, cluster
 from capstan_operator.manifests import certificates as manifests
-from capstan_operator.manifests import cluster
 from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.reconcile import rows
 from capstan_operator.reconcile.observe import Deletion, Observed, Obstacle, TaskPhase, TaskView
-from capstan_operator.reconcile.policies import reporter
+from capstan_operator.reconcile.policies import failure, reporter
 from capstan_operator.reconcile.rows import ENDED
 
 Pod = Mapping[str, Any]
@@ -130,7 +130,8 @@ class Observer:
             node_lost = pod["spec"].get("nodeName") in lost
             view = pods.view(pod, trainer=_trainer(task, job), node_lost=node_lost)
             if owners.controller(pod, job.metadata.name) == job.metadata.uid:
-                yield view
+                changed = admitted.fault_of_task(pod, task, job.metadata.name)
+                yield _unusable(view, changed) if changed and not view.has_ended else view
             else:
                 # The pod belongs to a deleted job of the same name, and Kubernetes deletes it.
                 yield dataclasses.replace(view, deletion=Deletion.WITH_ITS_JOB)
@@ -145,6 +146,11 @@ class Observer:
             if pod["metadata"]["uid"] in waited_for
         ]
         return [view for view in views if view.has_ended]
+
+
+def _unusable(view: TaskView, why: str) -> TaskView:
+    """Return the view of a pod that is there but cannot be used: its start counts as refused."""
+    return dataclasses.replace(view, ready=False, reason=failure.CREATE_FAILED, message=why)
 
 
 def task_of(pod: Pod, job: TrainingJob) -> TaskName | None:

@@ -21,7 +21,7 @@ _POD_METADATA = (
     "labels",
     "ownerReferences",
 )
-_POD_SPEC = ("nodeName", "hostname")
+_POD_SPEC = ("nodeName", "restartPolicy", "hostname", "subdomain")
 
 
 class Cache:

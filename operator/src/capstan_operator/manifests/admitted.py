@@ -8,10 +8,13 @@ without a cause, or would never learn how its tasks end.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from capstan_operator.api.names import TaskName
 from capstan_operator.manifests import labels
 
 Pod = Mapping[str, Any]
 
+CHANGES = "admission changes"
+"""The beginning of each fault."""
 _SPEC = ("restartPolicy", "hostname", "subdomain")
 _HOW_TO_MEND = (
     "the operator relies on it: exempt pods with the label capstan.dev/job-name from the webhook or"
@@ -21,8 +24,21 @@ _HOW_TO_MEND = (
 
 def fault(asked: Pod, admitted: Pod) -> str:
     """Return what is wrong with an admitted pod, in a sentence, or "" if it can be used."""
-    changed = next(_changed(asked, admitted), "")
-    return f"admission changes {changed} of the pod; {_HOW_TO_MEND}" if changed else ""
+    return _sentence(next(_changed(asked, admitted), ""))
+
+
+def fault_of_task(found: Pod, task: TaskName, job_name: str) -> str:
+    """Return the same about the pod of a task that runs. Only three fields of its spec are checked.
+
+    The dry run of its template may be older than the webhook.
+    """
+    wanted = zip(_SPEC, ("Never", str(task), job_name), strict=True)
+    changed = (name for name, value in wanted if found["spec"].get(name) != value)
+    return _sentence(next((f"spec.{name}" for name in changed), ""))
+
+
+def _sentence(changed: str) -> str:
+    return f"{CHANGES} {changed} of the pod; {_HOW_TO_MEND}" if changed else ""
 
 
 def _changed(asked: Pod, admitted: Pod) -> Iterator[str]:

@@ -3,7 +3,8 @@
 The first row that matches counts (`judge`). A local process has no reason, only an exit code.
 
     observed                                                            class
-    Failed, CreateFailed or NameConflict: the start was refused         CREATE_FAILED
+    CreateFailed or NameConflict: the start was refused, or the pod
+    that runs cannot be used                                            CREATE_FAILED
     ended after it was asked to stop, whatever its exit code            INFRASTRUCTURE
     Failed, a reason of INFRASTRUCTURE_REASONS                          INFRASTRUCTURE
     Failed, InitContainerFailed                                         PERMANENT
@@ -119,7 +120,7 @@ class Fatal:
 
 
 def judge(view: TaskView, *, may_end: bool) -> Failure | None:
-    """Classify the end of a task.
+    """Classify the end of a task, or an instance that runs and cannot be used.
 
     Return None if the task has not ended, or if it has ended without failure.
     """
@@ -187,10 +188,10 @@ def cause(ended: Failure | TaskStatus, most: int = LAST_WORDS) -> str:
 
 def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
     """Return the class of the first row of the module's table that matches."""
-    if not view.has_ended:
-        return None
     if view.reason in REFUSED:
         return FailureClass.CREATE_FAILED
+    if not view.has_ended:
+        return None
     if view.deletion is Deletion.BEFORE_END:
         return FailureClass.INFRASTRUCTURE
     if view.phase is TaskPhase.SUCCEEDED:
