@@ -210,6 +210,63 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "raise the limit that the message names. Then delete the job (capstanctl delete digits",
     ),
     (
+        "a program that fails at each start",
+        job(
+            Phase.DEGRADED,
+            row(
+                "worker-1",
+                TaskState.BACK_OFF,
+                attempt=4,
+                exit_code=1,
+                reason="Error",
+                message="  x = 1\nImportError: no tf",
+                failures_alike=3,
+            ),
+        ),
+        "worker-1 attempt 3: exit code 1: ImportError: no tf",
+        "Correct the program: 3 attempts of worker-1 in a row ended like this, and none reported a "
+        "step: the program is the likely cause. To end the restarts, delete the job (capstanctl "
+        "delete digits -n team-a).",
+    ),
+    (
+        "a program that fails at each start, locally",
+        job(
+            Phase.DEGRADED,
+            row("worker-1", TaskState.BACK_OFF, attempt=4, exit_code=1, failures_alike=3),
+            is_local=True,
+        ),
+        "worker-1 attempt 3: exit code 1",
+        "the program is the likely cause. The next attempt runs the corrected file.",
+    ),
+    (
+        "a limit that a program has used up at its starts",
+        job(
+            Phase.FAILED,
+            row("worker-1", TaskState.FAILED, attempt=7, exit_code=1, failures_alike=7),
+            failure="worker-1 attempt 7: exit code 1",
+            conditions=(condition("Failed", True, "BackoffLimitExceeded", "7 alike"),),
+        ),
+        "7 alike",
+        "Correct the program. Then delete the job (capstanctl delete digits",
+    ),
+    (
+        "a webhook that changes the pods of a running job",
+        job(
+            Phase.DEGRADED,
+            row(
+                "worker-1",
+                TaskState.CREATE_FAILED,
+                attempt=4,
+                reason="CreateFailed",
+                message="admission changes spec.restartPolicy of the pod; the operator relies on "
+                "it: exempt pods",
+            ),
+        ),
+        "admission changes spec.restartPolicy of the pod",
+        "The operator cannot use the pod of worker-1, and tries again: exempt the pods of the job "
+        "from the webhook: kubectl get mutatingwebhookconfigurations.",
+    ),
+    (
         "another controller",
         job(Phase.PENDING, is_observed=False, manager="kueue.x-k8s.io/multikueue"),
         "kueue.x-k8s.io/multikueue runs it",

@@ -112,6 +112,9 @@ class TaskStatus(Model):
     failures_in_a_row: int = 0
     """How often the task has failed since it last ran for `resetAfterSeconds`. Each failure makes
     the next wait longer."""
+    failures_alike: Tally = 0
+    """How many of the last failures of the program had the same exit code and the same last line,
+    before the job reported a new step."""
     refusals_in_a_row: Tally = 0
     """How many starts in a row were refused, or ended at a scheduling gate, since the task last
     ran. Each makes the next wait longer."""

@@ -23,6 +23,8 @@ from capstan_operator.reconcile import aggregate, invalid, moves, obstacle, reco
 from capstan_operator.reconcile.actions import Action, Announce, NewsType, Plan, changed
 from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Observed, Obstacle, TaskView
 from capstan_operator.reconcile.policies import (
+    alike,
+    backoff,
     deadline,
     queue,
     restart,
@@ -234,9 +236,9 @@ def _evaluating(this: Pass, after: Status) -> tuple[Announce, ...]:
 
 
 def _fail(this: Pass, updated: Status, failures: list[Failure], why: Fatal, line: str) -> Plan:
-    message = f"{line} ({why.because})"
-    outcome = aggregate.condition("Failed", True, why.reason, message, this.now)
     ended = _finalised(this, updated, failures).model_copy(update={"failure": line})
+    message = "; ".join(filter(None, [f"{line} ({why.because})", alike.of_failing(ended.tasks)]))
+    outcome = aggregate.condition("Failed", True, why.reason, message, this.now)
     after = aggregate.finished(ended, outcome, this.now)
     news = Announce(NewsType.WARNING, "Failed", message)
     return _clean_up(this, after, (news,))
@@ -250,12 +252,20 @@ def _finalised(this: Pass, updated: Status, failures: list[Failure]) -> Status:
     """
     failed = {failure.task: failure for failure in failures}
     table = (
-        rows.end(row, TaskState.FAILED, failed[row.name], this.now)
+        _failed_for_good(this, updated, row, failed[row.name])
         if row.name in failed
         else this.ended(row)
         for row in updated.tasks
     )
     return updated.model_copy(update={"tasks": tuple(table)})
+
+
+def _failed_for_good(this: Pass, updated: Status, row: TaskStatus, failed: Failure) -> TaskStatus:
+    policy = this.job.spec.run_policy.restart_backoff
+    in_a_row = backoff.count(policy, row, failed, this.now).failures
+    like = alike.count(row, failed, in_a_row, updated.progress)
+    ended = rows.end(row, TaskState.FAILED, failed, this.now)
+    return ended.model_copy(update={"failures_alike": like})
 
 
 def _refuse(this: Pass, message: str) -> Plan:

@@ -14,10 +14,10 @@ from datetime import datetime
 
 from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.api.status import Restarts, Status, TaskState, TaskStatus
+from capstan_operator.api.status import Progress, Restarts, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import rows
 from capstan_operator.reconcile.actions import Announce, NewsType
-from capstan_operator.reconcile.policies import avoidance, backoff, budget, epoch, restart
+from capstan_operator.reconcile.policies import alike, avoidance, backoff, budget, epoch, restart
 from capstan_operator.reconcile.policies.failure import (
     CREATE_FAILED,
     HAS_NOT_RUN,
@@ -105,6 +105,11 @@ class _SoFar:
         """Add a warning to the news."""
         self.news.append(Announce(NewsType.WARNING, reason, line))
 
+    @property
+    def progress(self) -> Progress | None:
+        """The last report of the job."""
+        return self._before.progress
+
     def status(self) -> Status:
         table = tuple(self.table.values())
         return self._before.model_copy(update={"tasks": table, "restarts": self.restarts})
@@ -124,11 +129,12 @@ def _recover_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope
     if failed.reason == CREATE_FAILED and (waits := so_far.refused.get(failed.task.type)):
         so_far.enter(rows.wait_with(row, failed, waits, now))
         return None
-    waiting = _backed_off(job, row, failed, now)
+    waiting = _backed_off(job, row, failed, so_far.progress, now)
     so_far.enter(waiting)
     so_far.restarts = charged
     refused = failed.kind is FailureClass.CREATE_FAILED
-    line = f"{failed}; {_next(waiting, now)}{_cost(job, charged, waiting, failed)}"
+    cost = _cost(job, charged, waiting, failed)
+    line = f"{failed}; {_next(waiting, now)}{cost}{_hint(waiting)}"
     so_far.tell(failed.reason if refused else "Restarting", line)
     return None
 
@@ -148,7 +154,7 @@ def _restart_job(
     charged = budget.charge(job.spec.run_policy, status.restarts, row, failed)
     if isinstance(charged, Fatal):
         return GiveUp(failed, charged)
-    culprit = _backed_off(job, row, failed, now)
+    culprit = _backed_off(job, row, failed, status.progress, now)
     retry_at = culprit.retry_at or now
     table = tuple(
         culprit
@@ -160,22 +166,37 @@ def _restart_job(
         update={"tasks": table, "restarts": charged, "epoch": epoch.after_job_restart(status.epoch)}
     )
     cost = _cost(job, charged, culprit, failed)
-    line = f"{failed}; the whole job restarts, {_next(culprit, now)}{cost}"
+    line = f"{failed}; the whole job restarts, {_next(culprit, now)}{cost}{_hint(culprit)}"
     return GoOn(after, (Announce(NewsType.WARNING, "RestartingJob", line),))
 
 
-def _backed_off(job: TrainingJob, row: TaskStatus, failed: Failure, now: datetime) -> TaskStatus:
+def _backed_off(
+    job: TrainingJob, row: TaskStatus, failed: Failure, progress: Progress | None, now: datetime
+) -> TaskStatus:
     policy = job.spec.run_policy.restart_backoff
     in_a_row = backoff.count(policy, row, failed, now)
     retry_at = now + backoff.wait(policy, in_a_row, job.metadata.uid, row.name)
     nodes = avoidance.nodes(row, failed, in_a_row.failures)
-    return rows.back_off(row, failed, in_a_row=in_a_row, retry_at=retry_at, nodes=nodes, now=now)
+    return rows.back_off(
+        row,
+        failed,
+        in_a_row=in_a_row,
+        alike=alike.count(row, failed, in_a_row.failures, progress),
+        retry_at=retry_at,
+        nodes=nodes,
+        now=now,
+    )
 
 
 def _next(row: TaskStatus, now: datetime) -> str:
     wait = ((row.retry_at or now) - now).total_seconds()
     place = f", on another node than {row.avoided_node} if possible" if row.avoided_node else ""
     return f"attempt {row.attempt} in {wait:.1f} s{place}"
+
+
+def _hint(row: TaskStatus) -> str:
+    said = alike.hint(row)
+    return f"; {said}" if said else ""
 
 
 def _cost(job: TrainingJob, restarts: Restarts, row: TaskStatus, failed: Failure) -> str:

@@ -153,6 +153,7 @@ def back_off(
     failed: Failure,
     *,
     in_a_row: InARow,
+    alike: int,
     retry_at: datetime,
     nodes: Nodes,
     now: datetime,
@@ -165,6 +166,7 @@ def back_off(
             "failed_node": nodes.failed,
             "avoided_node": nodes.avoided,
             "failures_in_a_row": in_a_row.failures,
+            "failures_alike": alike,
             "refusals_in_a_row": in_a_row.refusals,
             "retry_at": retry_at,
             "refused": row.refused + (failed.kind in HAS_NOT_RUN),
@@ -180,6 +182,7 @@ def wait_with(row: TaskStatus, failed: Failure, other: TaskStatus, now: datetime
         row,
         failed,
         in_a_row=InARow(row.failures_in_a_row, other.refusals_in_a_row),
+        alike=0,
         retry_at=other.retry_at or now,
         nodes=Nodes(row.failed_node, row.avoided_node),
         now=now,
@@ -229,7 +232,7 @@ def another(row: TaskStatus) -> TaskStatus:
     It starts as another attempt if the last attempt had begun.
     """
     after = row if row.uid is None else _next_attempt(row)
-    counts = {"failures_in_a_row": 0, "refusals_in_a_row": 0}
+    counts = {"failures_in_a_row": 0, "failures_alike": 0, "refusals_in_a_row": 0}
     nodes = {"failed_node": "", "avoided_node": ""}
     return start(after).model_copy(update=counts | nodes)
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from capstan_operator.api import names
 from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.status import Condition, ConditionType, Phase, TaskState, TaskStatus
+from capstan_operator.manifests import admitted
 from capstan_operator.reconcile import observe
-from capstan_operator.reconcile.policies import failure, trouble
+from capstan_operator.reconcile.policies import alike, failure, trouble
 from capstan_operator.reconcile.policies.trouble import Trouble
 from capstan_operator.report.failures import LastFailure
 from capstan_operator.report.job import Job
@@ -160,14 +161,27 @@ def _of_conditions(conditions: Mapping[ConditionType, Condition]) -> Iterator[st
 def _after_failure(job: Job, condition: Condition | None) -> str:
     reason = "" if condition is None else condition.reason
     first = _FINAL.get(reason, "Remove the cause of the failure")
+    if alike.of_failing(job.status.tasks):
+        first = "Correct the program"
     if job.is_local:
         return f"{first}. Then run the job again: capstanctl run JOB.yaml"
     return f"{first}. Then delete the job ({_command(job, 'delete')}) and submit it again."
 
 
+def _with_another_program(job: Job) -> str:
+    if job.is_local:
+        return "The next attempt runs the corrected file."
+    return (
+        f"To end the restarts, delete the job ({_command(job, 'delete')}). Submit it again with "
+        "the corrected image."
+    )
+
+
 def _of_tasks(job: Job) -> Iterator[str]:
     if job.is_over or job.is_deleted:
         return
+    if why := alike.of_failing(job.status.tasks):
+        yield f"Correct the program: {why}. {_with_another_program(job)}"
     seen: set[str] = set()
     for row in job.status.tasks:
         kind, line = _of_task(job, row)
@@ -200,6 +214,11 @@ def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
 def _of_refusal(job: Job, row: TaskStatus) -> str:
     if job.is_local:
         return f"Make room on this machine: it refused to start {row.name}. capstanctl tries again."
+    if row.message.startswith(admitted.CHANGES):
+        return (
+            f"The operator cannot use the pod of {row.name}, and tries again: exempt the pods of "
+            "the job from the webhook: kubectl get mutatingwebhookconfigurations."
+        )
     causes = (cure for words, cure in _REFUSALS.items() if words in row.message)
     cure = next(causes, _OTHER_REFUSAL).format(flags=job.flags)
     return (

@@ -1,0 +1,97 @@
+"""Table of the failures that are alike, and the hint that a program fails at each start."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from reconcile.world import START, World, make_job, task
+
+from capstan_operator.api.status import Phase, Progress, TaskState, TaskStatus
+from capstan_operator.reconcile.policies import alike
+from capstan_operator.reconcile.policies.failure import Failure, FailureClass
+
+LOG = "Traceback (most recent call last):\n  File ...\nModuleNotFoundError: No module named 'tf'\n"
+BEGAN = START - timedelta(seconds=30)
+BEFORE: dict[str, Any] = {"exit_code": 1, "reason": "Error", "message": LOG, "failures_alike": 2}
+
+
+def counted(
+    failed: dict[str, Any] | None = None,
+    before: dict[str, Any] | None = None,
+    *,
+    in_a_row: int = 3,
+    stepped: timedelta | None = None,
+) -> int:
+    row = TaskStatus(name=task("worker-0"), started_at=BEGAN, **(BEFORE | (before or {})))
+    given = {"kind": FailureClass.PERMANENT, "exit_code": 1, "reason": "Error", "message": LOG}
+    progress = None if stepped is None else Progress(step=7, advanced_at=BEGAN + stepped)
+    fields = given | (failed or {})
+    failure = Failure(task=row.name, attempt=3, **fields)
+    return alike.count(row, failure, in_a_row, progress)
+
+
+@pytest.mark.parametrize(
+    ("failed", "before", "after"),
+    [
+        ({}, {}, 3),
+        ({}, {"failures_alike": 0}, 1),
+        ({}, {"message": "ValueError: x"}, 1),
+        ({}, {"exit_code": 2}, 1),
+        ({"message": "OSError: port 4711"}, {"message": "OSError: port 51234"}, 3),
+        ({"message": "<f at 0x7f3a>"}, {"message": "<f at 0x8b>"}, 3),
+        ({"kind": FailureClass.INFRASTRUCTURE}, {}, 0),
+        ({"kind": FailureClass.RETRYABLE, "exit_code": 143}, {}, 0),
+        ({"kind": FailureClass.CREATE_FAILED, "reason": "CreateFailed"}, {}, 0),
+        ({"reason": "InitContainerFailed"}, {}, 0),
+        ({"reason": "StartError", "exit_code": 128}, {}, 0),
+    ],
+)
+def test_failures_with_the_same_exit_code_and_last_line_are_alike(
+    failed: dict[str, Any], before: dict[str, Any], after: int
+) -> None:
+    assert counted(failed, before) == after
+
+
+def test_a_failure_after_a_long_run_is_the_first_one() -> None:
+    assert counted(in_a_row=1) == 1
+
+
+@pytest.mark.parametrize(("stepped", "after"), [(-1, 3), (0, 0), (1, 0)])
+def test_a_failure_after_a_step_of_the_attempt_does_not_count(stepped: int, after: int) -> None:
+    assert counted(stepped=timedelta(seconds=stepped)) == after
+
+
+def test_a_program_that_fails_at_each_start_is_named_as_the_likely_cause() -> None:
+    world = World(make_job(run={"backoffLimit": 3}), pods=True).settle()
+    told: list[str] = []
+    while world.status.phase is not Phase.FAILED:
+        if told:
+            world.wait_for_retry()
+        world.fail("worker-1", code=1, reason="Error", words=LOG).settle()
+        told.append(world.news[-1].message)
+    hint = "attempts of worker-1 in a row ended like this, and none reported a step: the program is"
+    assert ["in a row" in line for line in told] == [False, False, True, True]
+    assert f"(restart 3 of 3); 3 {hint}" in told[2]
+    assert f"(spec.runPolicy.backoffLimit is 3); 4 {hint}" in told[3]
+    [failed] = [shown for shown in world.status.conditions if shown.type == "Failed"]
+    assert failed.message == told[3]
+    assert "in a row" not in (world.status.failure or "")
+
+
+def test_a_task_that_runs_again_is_not_named() -> None:
+    rows = [
+        TaskStatus(name=task("worker-0"), state=state, failures_alike=3)
+        for state in TaskState
+        if state not in (TaskState.BACK_OFF, TaskState.FAILED)
+    ]
+    assert alike.of_failing(rows) == ""
+
+
+def test_another_error_begins_a_new_count() -> None:
+    world = World(make_job(), pods=True).settle()
+    counts = []
+    for message in (LOG, LOG, "ValueError: y", "ValueError: y", LOG):
+        world.fail("worker-1", code=1, reason="Error", words=message).settle()
+        counts.append(world.row("worker-1").failures_alike)
+        world.wait_for_retry()
+    assert counts == [1, 2, 1, 2, 1]
