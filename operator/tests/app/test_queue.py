@@ -180,6 +180,50 @@ def test_the_age_of_a_key_counts_from_when_it_was_first_added() -> None:
     assert queue.oldest_seconds == 7
 
 
+def test_a_namespace_whose_passes_take_long_leaves_workers_for_the_others() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        slow = [Key("slow", f"job-{number}") for number in range(queues.MOST_OF_A_NAMESPACE + 1)]
+        for key in slow:
+            queue.add(key)
+        workers = [asyncio.create_task(queue.get()) for _ in slow]
+        await asyncio.sleep(0)
+        assert [worker.result() for worker in workers[:-1]] == slow[:-1]
+        assert not workers[-1].done()
+        queue.add(A)
+        assert await workers[-1] == A
+        assert queue.depth == 1
+        queue.done(slow[0], None)
+        assert await queue.get() == slow[-1]
+
+    in_a_loop(scenario)
+
+
+def test_a_worker_waits_for_the_turn_of_a_namespace() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        slow = [Key("slow", f"job-{number}") for number in range(queues.MOST_OF_A_NAMESPACE + 1)]
+        for key in slow:
+            queue.add(key)
+        for key in slow[:-1]:
+            assert await queue.get() == key
+        last = asyncio.create_task(queue.get())
+        await asyncio.sleep(0)
+        queue.done(slow[0], None)
+        assert await last == slow[-1]
+
+    in_a_loop(scenario)
+
+
+def test_namespaces_take_turns() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        for name in ("a", "b", "c"):
+            queue.add(Key("many", name))
+        queue.add(Key("few", "d"))
+        order = [(await queue.get()).name for _ in range(4)]
+        assert order == ["a", "d", "b", "c"]
+
+    in_a_loop(scenario)
+
+
 class QueueMachine(RuleBasedStateMachine):
     """No key is lost, and no two workers have the same key."""
 

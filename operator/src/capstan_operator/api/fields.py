@@ -1,7 +1,7 @@
 """The types of fields that the models of a TrainingJob share, and the base of these models."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, model_validator
 from pydantic.alias_generators import to_camel
@@ -39,10 +39,20 @@ class Model(BaseModel):
         use_attribute_docstrings=True,
     )
 
+    _field_names: ClassVar[frozenset[str]]
+    """The names of the fields in documents."""
+
     @model_validator(mode="before")
     @classmethod
     def _null_is_unset(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
-        known = {field.alias for field in cls.model_fields.values()}
-        return {key: value for key, value in data.items() if value is not None or key not in known}
+        return {
+            key: value
+            for key, value in data.items()
+            if value is not None or key not in cls._field_names
+        }
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        cls._field_names = frozenset(field.alias or "" for field in cls.model_fields.values())

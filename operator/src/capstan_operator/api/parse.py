@@ -18,6 +18,8 @@ TFJOB = "TFJob"
 _CONVERT = (
     f"must be {names.KIND}, not '{TFJOB}'; capstanctl convert turns a {TFJOB} into a {names.KIND}"
 )
+_Members = dict[str, type[pydantic.BaseModel] | None]
+"""The fields of a model, by their names in documents. The value is the model inside the field."""
 IDENTITY = {"apiVersion": f"{names.GROUP}/{names.VERSION}", "kind": names.KIND}
 
 
@@ -71,8 +73,7 @@ def _known(kind: type[pydantic.BaseModel], value: object) -> object:
     """Return a value without the fields that its model does not know. Pod templates stay whole."""
     if not isinstance(value, Mapping) or issubclass(kind, PodModel):
         return value
-    fields = {field.alias: field.annotation for field in kind.model_fields.values()}
-    inside = {name: _model_in(annotation) for name, annotation in fields.items()}
+    inside = _MEMBERS[kind]
     return {
         name: member if (model := inside[name]) is None else _known(model, member)
         for name, member in value.items()
@@ -255,8 +256,7 @@ def _fields_beside(where: tuple[int | str, ...]) -> list[str]:
     model: type[pydantic.BaseModel] = TrainingJob
     for part in where[:-1]:
         if isinstance(part, str):
-            inside = {field.alias: field.annotation for field in model.model_fields.values()}
-            model = _model_in(inside.get(part)) or model
+            model = _MEMBERS[model].get(part) or model
     return [field.alias or "" for field in model.model_fields.values()]
 
 
@@ -265,3 +265,16 @@ def _model_in(annotation: Any) -> type[pydantic.BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         return annotation
     return next(filter(None, map(_model_in, typing.get_args(annotation))), None)
+
+
+def _members(model: type[pydantic.BaseModel]) -> dict[type[pydantic.BaseModel], _Members]:
+    """Return the members of this model and of all models inside."""
+    found: _Members = {
+        field.alias or "": _model_in(field.annotation) for field in model.model_fields.values()
+    }
+    inside = (_members(member) for member in found.values() if member is not None)
+    return {model: found} | {kind: members for each in inside for kind, members in each.items()}
+
+
+_MEMBERS = _members(TrainingJob)
+"""The members of each model. To find them takes longer than to read a job."""

@@ -3,7 +3,7 @@
 The queue behaves as client-go's rate limited work queue, on which all controllers rely. A key that
 is added again while it waits is still one entry. A key that is added while it is worked on comes
 back once, and is never worked on twice at the same time. A key that fails comes back after pauses
-that grow.
+that grow. Namespaces take turns (`turns`).
 """
 
 import asyncio
@@ -11,7 +11,11 @@ import random
 from collections import deque
 from collections.abc import Callable
 
+from capstan_operator.app.turns import Turns
 from capstan_operator.kube.table import Key
+
+MOST_OF_A_NAMESPACE = 8
+"""The most keys of one namespace that are worked on at once."""
 
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 60.0
@@ -32,13 +36,14 @@ class WorkQueue:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._waiting: deque[Key] = deque()
+        self._turns = Turns(MOST_OF_A_NAMESPACE)
         self._added: dict[Key, float] = {}
         self._busy: dict[Key, float] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._soon: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
-        self._arrived = asyncio.Event()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        """The workers that wait for a key, the first one first."""
 
     @property
     def depth(self) -> int:
@@ -85,10 +90,10 @@ class WorkQueue:
 
     async def get(self) -> Key:
         """Wait for the next key and take it. The caller gives it back with `done` or `failed`."""
-        while not self._waiting:
-            self._arrived.clear()
-            await self._arrived.wait()
-        key = self._waiting.popleft()
+        while (key := self._turns.take()) is None:
+            idle = asyncio.get_running_loop().create_future()
+            self._idle.append(idle)
+            await idle
         if (soon := self._soon.pop(key, None)) is not None:
             soon.cancel()
         self._busy[key] = self._added.pop(key)
@@ -123,13 +128,23 @@ class WorkQueue:
 
     def _give_back(self, key: Key) -> None:
         del self._busy[key]
+        if self._turns.give_back(key):
+            self._wake()
         if key in self._added:
             self._offer(key)
 
     def _offer(self, key: Key) -> None:
         """Let a worker take the key."""
-        self._waiting.append(key)
-        self._arrived.set()
+        self._turns.offer(key)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Wake one worker, because there is one key more that may be taken."""
+        while self._idle:
+            idle = self._idle.popleft()
+            if not idle.done():
+                idle.set_result(None)
+                return
 
     def _forget_timer(self, key: Key) -> None:
         timer = self._timers.pop(key, None)

@@ -12,7 +12,7 @@ from capstan_operator.app.endings import Endings
 from capstan_operator.app.health import Health
 from capstan_operator.app.informer import Informer
 from capstan_operator.app.metrics import Metrics
-from capstan_operator.app.queue import WorkQueue
+from capstan_operator.app.queue import MOST_OF_A_NAMESPACE, WorkQueue
 from capstan_operator.app.recorder import Recorder
 from capstan_operator.app.reports import Reports
 from capstan_operator.app.resync import Resync
@@ -26,10 +26,10 @@ from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
 from capstan_operator.reconcile.actions import Announce, NewsType
 
-WORKERS = 8
+WORKERS = 2 * MOST_OF_A_NAMESPACE
 """The number of jobs that are worked on at once. The number is a guess: a pass mostly waits for
 requests, and all passes share the `rest.MAX_IN_FLIGHT` requests that are sent at once, so more
-workers would wait there."""
+workers would wait there. A namespace in which requests take long cannot occupy them all."""
 AGAIN_SECONDS = 2.0
 """The pause after a comparison that failed. It doubles while only some namespaces fail, because
 every comparison also reads the other namespaces."""

@@ -32,9 +32,12 @@ def fault_of_task(found: Pod, task: TaskName, job_name: str) -> str:
 
     The dry run of its template may be older than the webhook.
     """
-    wanted = zip(_SPEC, ("Never", str(task), job_name), strict=True)
-    changed = (name for name, value in wanted if found["spec"].get(name) != value)
-    return _sentence(next((f"spec.{name}" for name in changed), ""))
+    wanted = ("Never", str(task), job_name)
+    given = tuple(map(found["spec"].get, _SPEC))
+    if given == wanted:
+        return ""
+    names = zip(_SPEC, given, wanted, strict=True)
+    return _sentence(next(f"spec.{name}" for name, value, right in names if value != right))
 
 
 def _sentence(changed: str) -> str:
