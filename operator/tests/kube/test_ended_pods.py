@@ -20,6 +20,7 @@ def kind(task: TaskView) -> failure.FailureClass | None:
     return None if failed is None else failed.kind
 
 
+TOO_LONG = "Pod was active on the node longer than the specified deadline"
 SHUTDOWN = "Pod was terminated in response to imminent node shutdown."
 LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 64Mi."
 
@@ -74,6 +75,30 @@ LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, availabl
             "Pod was active on the node longer than the specified deadline",
             failure.FailureClass.RETRYABLE,
             id="the template's own deadline",
+        ),
+        pytest.param(
+            ended(terminated(0), phase="Failed", reason="DeadlineExceeded", message=TOO_LONG),
+            0,
+            "DeadlineExceeded",
+            TOO_LONG,
+            failure.FailureClass.RETRYABLE,
+            id="the template's own deadline, and the trainer heeds SIGTERM",
+        ),
+        pytest.param(
+            ended(terminated(1), phase="Failed", reason="DeadlineExceeded", message=TOO_LONG),
+            1,
+            "DeadlineExceeded",
+            TOO_LONG,
+            failure.FailureClass.RETRYABLE,
+            id="the template's own deadline, and the trainer fails at SIGTERM",
+        ),
+        pytest.param(
+            ended(phase="Failed", reason="DeadlineExceeded", message=TOO_LONG),
+            None,
+            "DeadlineExceeded",
+            TOO_LONG,
+            failure.FailureClass.RETRYABLE,
+            id="the template's own deadline before the trainer began",
         ),
         pytest.param(
             ended(

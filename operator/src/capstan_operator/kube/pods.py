@@ -147,7 +147,8 @@ def _disruption(pod: Manifest) -> Disruption | None:
 
 def _of_trainer(status: Manifest, end: Manifest) -> _Outcome:
     code = pod_fields.exit_code(end)
-    succeeded = code == 0
+    # At the deadline of the template, the kubelet asks the task to end, and it may end with 0.
+    succeeded = code == 0 and status.get("reason") != failure.POD_DEADLINE
     return _Outcome(
         TaskPhase.SUCCEEDED if succeeded else TaskPhase.FAILED,
         exit_code=code,

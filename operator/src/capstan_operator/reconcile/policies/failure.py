@@ -7,6 +7,7 @@ The first row that matches counts (`judge`). A local process has no reason, only
     that runs cannot be used                                            CREATE_FAILED
     ended after it was asked to stop, whatever its exit code            INFRASTRUCTURE
     Failed, a reason of INFRASTRUCTURE_REASONS                          INFRASTRUCTURE
+    Failed, DeadlineExceeded: the deadline of the template              RETRYABLE
     Failed, InitContainerFailed                                         PERMANENT
     Failed, without an exit code                                        INFRASTRUCTURE
     Failed, OOMKilled, or an exit code of RETRYABLE_CODES               RETRYABLE
@@ -36,6 +37,8 @@ from capstan_operator.reconcile.observe import (
 CREATE_FAILED = "CreateFailed"
 INIT_CONTAINER_FAILED = "InitContainerFailed"
 OOM_KILLED = "OOMKilled"
+POD_DEADLINE = "DeadlineExceeded"
+"""The reason of a pod that ran longer than `activeDeadlineSeconds` of its template."""
 COMPLETED = "Completed"
 DELETED = "Deleted"
 EVICTED = "Evicted"
@@ -198,6 +201,8 @@ def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
         return None if may_end else FailureClass.COMPLETED
     if view.reason in INFRASTRUCTURE_REASONS:
         return FailureClass.INFRASTRUCTURE
+    if view.reason == POD_DEADLINE:
+        return FailureClass.RETRYABLE
     if view.reason == INIT_CONTAINER_FAILED:
         return FailureClass.PERMANENT
     if view.exit_code is None:
