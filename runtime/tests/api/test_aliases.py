@@ -29,7 +29,7 @@ from capstan.core.queue_runner_messages import QueueRunnerDef
 from capstan.estimator import arguments, old_exports, training
 from capstan.estimator.canned import model_head
 from capstan.framework import indexed_slices
-from capstan.train import import_graph, readiness
+from capstan.train import checkpoint_state, import_graph, readiness
 from capstan.train.hooked_session import HookedSession
 from capstan.train.moving_averages import assign_moving_average
 from capstan.train.saved_model import loader
@@ -48,6 +48,15 @@ NAMES = [
     ("python.framework.tensor_shape", "dimension_value", tf.dimension_value),
     ("python.ops.custom_gradient", "recompute_grad", tf.recompute_grad),
     ("python.framework.dtypes", "float32", tf.float32),
+    ("python.training.checkpoint_management", "meta_graph_filename",
+     checkpoint_state.meta_graph_filename),
+    ("python.training.checkpoint_utils", "wait_for_new_checkpoint",
+     tf.contrib.training.wait_for_new_checkpoint),
+    ("python.training.tracking.util", "Checkpoint", tf.train.Checkpoint),
+    ("python.training.tracking.util", "CheckpointV1", tf.train.Checkpoint),
+    ("python.training.checkpointable.util", "list_objects", tf.contrib.checkpoint.list_objects),
+    ("python.training.tracking.tracking", "AutoTrackable", tf.contrib.checkpoint.Checkpointable),
+    ("python.training.tracking.base", "NoDependency", tf.contrib.checkpoint.NoDependency),
     ("python.framework.constant_op", "constant", tf.constant),
     ("python.framework.errors", "AbortedError", tf.errors.AbortedError),
     ("python.framework.errors_impl", "OpError", tf.errors.OpError),

@@ -9,7 +9,7 @@ from capstan.python import lookups
 _TRAIN = ("capstan.train", "capstan")
 _TRAINING = (
     *("adadelta", "adagrad", "adagrad_da", "adam", "basic_loops", "basic_session_run_hooks"),
-    *("checkpoint_management", "checkpoint_utils", "warm_starting_util"),
+    "warm_starting_util",
     *("coordinator", "device_setter", "evaluation", "ftrl", "gradient_descent", "input"),
     *("learning_rate_decay", "momentum", "moving_averages", "optimizer"),
     *("proximal_adagrad", "proximal_gradient_descent", "queue_runner", "queue_runner_impl"),
@@ -24,6 +24,8 @@ TRAINING: dict[str, alias.Homes] = {
     "experimental.loss_scale_optimizer": ("capstan.train.loss_scale_optimizer",),
     "experimental.mixed_precision": ("capstan.train.experimental",),
     "input": (lookups.hidden("capstan.train.input_structure"), *_TRAIN, lookups.op),
+    "checkpoint_utils": ("capstan.train.initial_checkpoint", *_TRAIN),
+    "checkpoint_management": ("capstan.train.checkpoint_state", *_TRAIN),
     "distribution_strategy_context": ("capstan.api.distribution_strategy",),
     "monitored_session": (
         *(lookups.session_layer, "capstan.train.training_session"),
@@ -43,6 +45,18 @@ TRAINING: dict[str, alias.Homes] = {
         {"_get_saver_or_default": "capstan.train.scaffold.saver_or_default"},
         *("capstan.train.saver_builder", *_TRAIN),
     ),
+    **{
+        f"{package}.{name}": homes
+        for package in ("tracking", "checkpointable")
+        for name, homes in {
+            "base": ("capstan.api.trackable",),
+            "tracking": ({"AutoTrackable": "capstan.api.trackable.Trackable"},),
+            "util": (
+                {"CheckpointV1": "capstan.train.object_checkpoint.Checkpoint"},
+                *("capstan.train.object_checkpoint", "capstan.contrib.checkpoint"),
+            ),
+        }.items()
+    },
     "saving.saveable_object": ("capstan.train.saveable_object",),
     "saving.saveable_object_util": ("capstan.train.saveable_object",),
 }

@@ -1,0 +1,35 @@
+"""Write the part of a graph between inputs and outputs (tensorflow/python/tools/strip_unused.py).
+
+The command has a flag for each argument of `strip_unused_from_files`, with the name of the argument
+or, for the names of inputs and outputs, `--input_node_names` and `--output_node_names`.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from capstan.api import graph_stripping
+from capstan.core import dtypes
+from capstan.python.tools import command_line
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Strip the graph that the flags name. `argv` has the flags (default: of this process).
+
+    Raises:
+        KeyError: the graph lacks an input.
+        AssertionError: the graph lacks an output.
+    """
+    parser = command_line.parser(
+        "strip_unused",
+        dict.fromkeys(("input_graph", "output_graph", "input_node_names", "output_node_names"), ""),
+        {"input_binary": False, "output_binary": True},
+    )
+    number = dtypes.float32.as_datatype_enum
+    parser.add_argument("--placeholder_type_enum", type=int, default=number)
+    graph_stripping.strip_unused_from_files(**vars(parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
