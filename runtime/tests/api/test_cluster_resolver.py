@@ -71,7 +71,8 @@ def test_faults_of_tf_config_are_named(
 @pytest.mark.e2e
 def test_the_devices_of_a_task_are_counted(monkeypatch: pytest.MonkeyPatch):
     with clusters.running(ps=1, worker=2) as servers:
-        listed = next(iter(servers.values())).server_def.cluster.as_dict()
+        message = next(iter(servers.values())).server_def.cluster
+        listed = tf.train.ClusterSpec(message).as_dict()
         config = {"cluster": listed, "task": {"type": "worker", "index": 1}}
         resolver = resolve(monkeypatch, config)
         assert resolver.num_accelerators()["CPU"] == 1

@@ -114,7 +114,7 @@ def test_a_client_of_an_older_attempt_is_refused_by_the_master_of_another_task(
     server = begin(2)
     with tf.Session(server.target) as new:
         new.run(initializer)
-    [at_ps] = server.server_def.cluster.job_tasks("ps")
+    [at_ps] = tf.train.ClusterSpec(server.server_def.cluster).job_tasks("ps")
     task = '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}'
     monkeypatch.setenv("TF_CONFIG", task)
     monkeypatch.setenv("CAPSTAN_ATTEMPT", "1")

@@ -142,7 +142,7 @@ def test_without_a_cluster_it_trains_in_this_process() -> None:
 @contextmanager
 def training(server: Any, index: int) -> Iterator[Callable[[Any], Any]]:
     """Yield a function that runs `train`, `weights` or `step` in the session of a worker."""
-    strategy = made("worker", index, server.server_def.cluster)
+    strategy = made("worker", index, tf.train.ClusterSpec(server.server_def.cluster))
     with tf.Graph().as_default(), strategy.scope():
         dataset = tf.data.Dataset.from_tensors((X, Y)).repeat()
         iterator = strategy.make_dataset_iterator(dataset)

@@ -310,3 +310,27 @@ def test_objects_of_contrib_take_part(tmp_path: pathlib.Path) -> None:
     assert names[1:] == ["named/a", "owner/kept"]
     with pytest.raises(ValueError, match="does not appear to be object-based"):
         contrib.object_metadata(named)
+
+
+def test_a_model_of_keras_is_saved_and_restored_in_its_own_session(tmp_path: pathlib.Path) -> None:
+    def model() -> Any:
+        built = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[1])])
+        built.compile(tf.train.GradientDescentOptimizer(0.1), "mse")
+        return built
+
+    with tf.Graph().as_default():
+        trained = model()
+        trained.fit(np.ones([4, 1]), np.ones([4, 1]), epochs=2, verbose=0)
+        path = tf.train.Checkpoint(model=trained).save(str(tmp_path / "model"))
+        weights = trained.get_weights()
+    with tf.Graph().as_default():
+        restored = model()
+        tf.train.Checkpoint(model=restored).restore(path).initialize_or_restore()
+        np.testing.assert_array_equal(restored.get_weights()[0], weights[0])
+
+
+def test_a_checkpoint_of_variables_needs_a_session(tmp_path: pathlib.Path) -> None:
+    with tf.Graph().as_default():
+        checkpoint = tf.train.Checkpoint(v=tf.get_variable("v", initializer=1.0))
+        with pytest.raises(ValueError, match="There is no session"):
+            checkpoint.save(str(tmp_path / "model"))

@@ -30,8 +30,8 @@ def checkpoint(graph: tf.Graph, tmp_path: Path) -> str:
     tf.train.write_graph(graph, str(tmp_path), "graph.pbtxt")
     with tf.Session() as sess:
         sess.run(v.initializer)
-        prefix: str = tf.train.Saver().save(sess, str(tmp_path / "model"))
-    return prefix
+        tf.train.Saver().save(sess, str(tmp_path / "model"))
+    return str(tmp_path / "model")
 
 
 @pytest.fixture

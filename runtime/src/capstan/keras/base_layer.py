@@ -20,6 +20,7 @@ from capstan.keras import (
     initializers,
     layer_calls,
     regularizers,
+    sessions,
     settings,
     tracking,
     values,
@@ -35,6 +36,11 @@ class Layer(tracking.Tracker, layer_calls.Calls):
     """
 
     supports_masking = False
+
+    @property
+    def _training_session(self) -> Any:
+        """The session of `tf.keras.backend.get_session`, for checkpoints."""
+        return sessions.get_session()
 
     def __init__(
         self,

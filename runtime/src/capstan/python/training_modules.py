@@ -17,6 +17,14 @@ _TRAINING = (
     *("summary_io", "supervisor", "sync_replicas_optimizer", "training", "training_ops"),
     *("training_util",),
 )
+_TRACKING: dict[str, alias.Homes] = {
+    "base": ("capstan.api.trackable",),
+    "tracking": ({"AutoTrackable": "capstan.api.trackable.Trackable"},),
+    "util": (
+        {"CheckpointV1": "capstan.train.object_checkpoint.Checkpoint"},
+        *("capstan.train.object_checkpoint", "capstan.contrib.checkpoint"),
+    ),
+}
 
 TRAINING: dict[str, alias.Homes] = {
     **dict.fromkeys(_TRAINING, (*_TRAIN, lookups.op)),
@@ -48,14 +56,7 @@ TRAINING: dict[str, alias.Homes] = {
     **{
         f"{package}.{name}": homes
         for package in ("tracking", "checkpointable")
-        for name, homes in {
-            "base": ("capstan.api.trackable",),
-            "tracking": ({"AutoTrackable": "capstan.api.trackable.Trackable"},),
-            "util": (
-                {"CheckpointV1": "capstan.train.object_checkpoint.Checkpoint"},
-                *("capstan.train.object_checkpoint", "capstan.contrib.checkpoint"),
-            ),
-        }.items()
+        for name, homes in _TRACKING.items()
     },
     "saving.saveable_object": ("capstan.train.saveable_object",),
     "saving.saveable_object_util": ("capstan.train.saveable_object",),

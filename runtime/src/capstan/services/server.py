@@ -9,13 +9,12 @@ import logging
 import secrets
 import socket
 import threading
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from capstan import errors
 from capstan.core import cluster as clusters
 from capstan.core import config as settings_of
-from capstan.core import devices
+from capstan.core import devices, server_messages
 from capstan.hardware import factories
 from capstan.resources import containers
 from capstan.services import (
@@ -39,14 +38,13 @@ from capstan.transport.grpc import remote_worker, server
 _LOOPBACK = frozenset({"localhost", "127.0.0.1"})
 
 
-@dataclass(frozen=True, slots=True)
-class ServerDef:
-    """The definition of a server, with the field names of TensorFlow's message."""
+class _Definition(NamedTuple):
+    """The task of a server, its cluster and its protocol."""
 
     cluster: clusters.ClusterSpec
     job_name: str
     task_index: int
-    protocol: str | None = None
+    protocol: str | None
 
 
 class Server:
@@ -61,7 +59,7 @@ class Server:
         config: Any = None,
         start: bool = True,
     ) -> None:
-        """Become task `task_index` of job `job_name` in a cluster.
+        """Become task `task_index` of job `job_name` in a cluster, or the task of a ServerDef.
 
         The job name may be omitted if the cluster has one job, and the index if the job has one
         task. `config` is the default for sessions. Tensors travel over separate sockets if tasks
@@ -79,7 +77,8 @@ class Server:
             UnknownError: the port is in use.
         """
         self._def = _definition(server_or_cluster_def, job_name, task_index, protocol)
-        self.settings = settings_of.SessionConfig.from_proto(config)
+        self._config = _session_config(server_or_cluster_def, config)
+        self.settings = settings_of.SessionConfig.from_proto(self._config)
         self._started = False
         self.progress = progress.Progress()
         self._tls = identity.tls()
@@ -97,9 +96,20 @@ class Server:
         return cls({"local": ["localhost:0"]}, config=config, start=start)
 
     @property
-    def server_def(self) -> ServerDef:
-        """The definition of this server."""
-        return self._def
+    def server_def(self) -> Any:
+        """A new `tf.train.ServerDef`: the cluster, the task and the default for sessions.
+
+        Its protocol is empty if the program named none.
+        """
+        made = server_messages.ServerDef(
+            cluster=self._def.cluster.as_cluster_def(),
+            job_name=self._def.job_name,
+            task_index=self._def.task_index,
+            protocol=self._def.protocol,
+        )
+        if self._config is not None:
+            made.default_session_config.MergeFromString(self._config.SerializeToString())
+        return made
 
     @property
     def target(self) -> str:
@@ -220,9 +230,21 @@ class Server:
         return leader
 
 
+def _session_config(given: Any, config: Any) -> Any:
+    """Return the ConfigProto for sessions, or None: that of a ServerDef, merged with `config`."""
+    is_message = hasattr(given, "default_session_config")
+    if not (is_message and given.HasField("default_session_config")):
+        return config
+    merged = type(given.default_session_config)()
+    merged.CopyFrom(given.default_session_config)
+    if config is not None:
+        merged.MergeFromString(config.SerializeToString())
+    return merged
+
+
 def _definition(
     given: Any, job_name: str | None, task_index: int | None, protocol: str | None
-) -> ServerDef:
+) -> _Definition:
     """Return the definition that the constructor's arguments give, as `_make_server_def` does."""
     if hasattr(given, "job_name") and hasattr(given, "task_index"):
         cluster = clusters.ClusterSpec(given.cluster)
@@ -252,7 +274,7 @@ def _definition(
             f"No server factory registered for the given ServerDef: protocol {protocol!r}; "
             "use 'grpc'",
         )
-    return ServerDef(cluster, job_name, task_index, protocol or None)
+    return _Definition(cluster, job_name, task_index, protocol or None)
 
 
 def _described(cluster: clusters.ClusterSpec) -> str:

@@ -133,7 +133,8 @@ if TYPE_CHECKING:
         Int64List,
         SequenceExample,
     )
-    from capstan.services.server import Server, ServerDef
+    from capstan.core.server_messages import ServerDef
+    from capstan.services.server import Server
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -272,7 +273,7 @@ _LATE = {
     "SaverDef": "tensorboard.compat.proto.saver_pb2",
     "SequenceExample": "capstan.core.example_messages",
     "Server": "capstan.services.server",
-    "ServerDef": "capstan.services.server",
+    "ServerDef": "capstan.core.server_messages",
 }
 
 

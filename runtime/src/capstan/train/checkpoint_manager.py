@@ -99,7 +99,7 @@ class CheckpointManager:
         return path
 
     def _written(self, number: Any) -> str:
-        session = object_status.session_of(None)
+        session = object_status.session_of(None, self._checkpoint)
         counted = self._checkpoint._count(session)
         if number is None:
             number = counted

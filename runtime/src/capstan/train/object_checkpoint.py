@@ -110,7 +110,7 @@ class Checkpoint(trackable.Trackable):
         Raises:
             ValueError: there is no session, or the folder does not exist and cannot be made.
         """
-        session = object_status.session_of(session)
+        session = object_status.session_of(session, self)
         path: str = self._saver.save(file_prefix, session)
         return path
 
@@ -123,7 +123,7 @@ class Checkpoint(trackable.Trackable):
         Raises:
             ValueError: there is no session, or the folder does not exist and cannot be made.
         """
-        session = object_status.session_of(session)
+        session = object_status.session_of(session, self)
         path = self.write(f"{file_prefix}-{self._count(session)}", session)
         checkpoint_state.update_checkpoint_state(
             file_names.folder_of(path), path, [path], save_relative_paths=True

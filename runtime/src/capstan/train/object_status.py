@@ -11,13 +11,20 @@ from capstan.train import checkpoint_reader, object_graph
 from capstan.train import saver as savers
 
 
-def session_of(session: Any) -> Any:
+def session_of(session: Any, root: Any) -> Any:
     """Return the session, by default the default session.
+
+    Without both, return the session of a layer of Keras below the object `root`, which has
+    initialised the variables of the graph. Such a layer has the property `_training_session`.
 
     Raises:
         ValueError: there is none.
     """
     found = session or defaults.get_default_session()
+    if found is None:
+        layers = (node.value for node in object_graph.of(root).nodes)
+        sessions = (getattr(layer, "_training_session", None) for layer in layers)
+        found = next(filter(None, sessions), None)
     if found is None:
         raise ValueError(
             "There is no session. Pass `session=`, or call this method in a block "
@@ -96,7 +103,7 @@ class CheckpointLoadStatus:
             InvalidArgumentError: a variable has another dtype or shape in the checkpoint.
             ValueError: there is no session.
         """
-        self._restore(session_of(session), self._variables())
+        self._restore(session_of(session, self._root), self._variables())
 
     def run_new_restore_ops(self, session: Any) -> None:
         """Restore the variables that match and that this status has not restored yet. Blocks.
@@ -124,7 +131,7 @@ class CheckpointLoadStatus:
             InvalidArgumentError: a variable has another dtype or shape in the checkpoint.
             ValueError: there is no session.
         """
-        session = session_of(session)
+        session = session_of(session, self._root)
         matched = {id(each) for each in self._variables().values()}
         initialize(self._root, session, matched)
         self.run_restore_ops(session)
@@ -171,7 +178,7 @@ class InitializationOnlyStatus:
         Raises:
             ValueError: there is no session.
         """
-        initialize(self._root, session_of(session), set())
+        initialize(self._root, session_of(session, self._root), set())
 
 
 class NameBasedSaverStatus:
@@ -219,7 +226,7 @@ class NameBasedSaverStatus:
             InvalidArgumentError: a variable has another dtype or shape in the checkpoint.
             ValueError: there is no session.
         """
-        session = session_of(session)
+        session = session_of(session, self._root)
         saved = {name for name, _ in checkpoint_reader.list_variables(self._path)}
         every = object_graph.of(self._root).variables().values()
         found = {each.op.name: each for each in every if each.op.name in saved}
@@ -233,7 +240,7 @@ class NameBasedSaverStatus:
         Raises:
             ValueError: there is no session.
         """
-        session = session_of(session)
+        session = session_of(session, self._root)
         initialize(self._root, session, set())
         self.run_restore_ops(session)
 

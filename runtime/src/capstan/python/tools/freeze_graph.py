@@ -3,7 +3,6 @@
 The command has a flag for each argument of `freeze_graph`, with the name of the argument.
 """
 
-import sys
 from collections.abc import Sequence
 
 from capstan.python.tools import command_line
@@ -43,4 +42,4 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -66,7 +66,7 @@ def parse_numpy_printoption(kv_str: str) -> None:
         value = _truth(text) if kind is bool else kind(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    np.set_printoptions(**{name: value})  # type: ignore[arg-type]  # the type is that of the setting
+    np.set_printoptions(**{name: value})  # type: ignore[literal-required]
 
 
 def _truth(text: str) -> bool:

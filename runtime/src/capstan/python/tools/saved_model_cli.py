@@ -200,4 +200,4 @@ def _print(lines: Iterable[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,7 +4,6 @@ The command has a flag for each argument of `strip_unused_from_files`, with the 
 or, for the names of inputs and outputs, `--input_node_names` and `--output_node_names`.
 """
 
-import sys
 from collections.abc import Sequence
 
 from capstan.api import graph_stripping
@@ -32,4 +31,4 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
