@@ -101,6 +101,13 @@ def test_an_assertion_fails(case: Any, name: str, arguments: tuple[Any, ...]) ->
         getattr(case, name)(*arguments)
 
 
+def test_lists_of_tensors_are_evaluated_together(case: Any) -> None:
+    with case.session():
+        drawn = tf.random_uniform([])
+        case.assertAllClose([tf.constant(1.0), [2.0, tf.constant(3.0)]], [1.0, [2.0, 3.0]])
+        case.assertAllClose({"a": [drawn - drawn]}, {"a": [0.0]})
+
+
 def test_structures_that_differ_are_value_errors(case: Any) -> None:
     with pytest.raises(ValueError, match="dict to non-dict"):
         case.assertAllClose({"a": 1}, [1])

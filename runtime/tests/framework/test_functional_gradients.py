@@ -338,3 +338,15 @@ def test_a_session_reads_no_operation_that_calls_only_some_of_its_new_functions(
     assert len(seen[1].inputs) > len(before.inputs)
     assert len(seen[1].inputs) == len(seen[1].attrs["T"])
     assert run(grad) == 8 * 2.0**7
+
+
+def test_an_attribute_may_name_a_function_by_a_string() -> None:
+    @function.Defun(tf.float32, func_name="SquareAndOne")
+    def square_and_one(x: Any) -> Any:
+        return x * x + 1.0
+
+    square_and_one.add_to_graph(tf.get_default_graph())
+    derivative = raw.SymbolicGradient(
+        [tf.constant(2.0), tf.constant(0.1)], Tout=[FLOAT], f="SquareAndOne"
+    )
+    np.testing.assert_allclose(run(derivative)[0], 0.4, rtol=1e-6)

@@ -273,3 +273,27 @@ def test_the_name_of_a_function_begins_with_the_name_of_the_python_function() ->
     assert graded.name.startswith(f"same_{twice.name}_")
     with tf.Session() as session:
         assert session.run(unnamed(1.0)) == 2.0
+
+
+def test_a_function_uses_a_variable_again_that_it_has_asked_for() -> None:
+    def linear(x: Any, reuse: bool | None) -> Any:
+        with tf.variable_scope("linear", reuse=reuse):
+            return tf.matmul(x, tf.get_variable("w", initializer=[[1.0, 1.0], [0.0, 2.0]]))
+
+    @function.Defun(tf.float32)
+    def twice(x: Any) -> Any:
+        return linear(linear(x, None), reuse=True)
+
+    assert run(twice([[1.0, 1.0]])).tolist() == [[1.0, 7.0]]
+    assert [variable.name for variable in tf.global_variables()] == ["linear/w:0"]
+
+
+@pytest.mark.parametrize("function_first", [True, False])
+def test_a_template_has_the_same_variable_in_a_function_and_outside(function_first: bool) -> None:
+    template = tf.make_template(
+        "part", lambda x: x * tf.get_variable("v", initializer=3.0), create_scope_now_=True
+    )
+    callers = [function.Defun(tf.float32)(lambda x: template(x)), template]
+    results = [caller(2.0) for caller in (callers if function_first else reversed(callers))]
+    assert run(results) == [6.0, 6.0]
+    assert [variable.name for variable in tf.global_variables()] == ["part/v:0"]

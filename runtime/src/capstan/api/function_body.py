@@ -6,11 +6,27 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from capstan.api import scope_block, variable_scope
+from capstan.api import scope_block, variable_scope, variable_store
 from capstan.framework import convert, func_graph
 from capstan.framework import graph as graphs
 
 __all__ = ["building", "get_extra_args", "get_extra_inputs", "get_extra_vars"]
+
+
+class _OuterStore(variable_store.Store):
+    """The variables of the graph around a function, for scopes that were opened outside of it."""
+
+    def __init__(self, body: func_graph.FuncGraph) -> None:
+        super().__init__()
+        self._body = body
+
+    def get_variable(self, *args: Any, **requested: Any) -> Any:
+        """Return the value of the variable, which belongs to the graph around the function."""
+        with self._body.outer_graph.as_default():
+            outer = variable_store.get_default_variable_store()
+            variable = outer.get_variable(*args, **requested)
+            self._body.variables.append(variable)
+            return convert.convert_to_tensor(variable)
 
 
 @contextlib.contextmanager
@@ -20,12 +36,14 @@ def building(body: func_graph.FuncGraph) -> Iterator[None]:
 
     def from_outside(getter: Any, name: str, **requested: Any) -> Any:
         """Return the value of the variable, which belongs to the graph around the function."""
-        requested.pop("reuse", None)
-        with body.outer_graph.as_default(), scope_block.variable_scope(outer_scope):
+        # The scope in the function is new. Only the scope around it may refuse an old variable.
+        reuse = requested.pop("reuse", None) or None
+        with body.outer_graph.as_default(), scope_block.variable_scope(outer_scope, reuse=reuse):
             variable = variable_scope.get_variable(name, **requested)
             body.variables.append(variable)
             return convert.convert_to_tensor(variable)
 
+    body.get_collection_ref(variable_store.KEY).append(_OuterStore(body))
     with body.as_default(), scope_block.variable_scope("", custom_getter=from_outside):
         yield
 

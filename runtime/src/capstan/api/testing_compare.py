@@ -13,6 +13,7 @@ from capstan.api import testing_ragged
 from capstan.api.ragged import tensor as ragged_tensor
 from capstan.core import devices, dtypes
 from capstan.framework import graph as graphs
+from capstan.framework import nest
 
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
 
@@ -237,8 +238,12 @@ class Assertions(testing_ragged.RaggedComparisons):
 
     def _GetNdArray(self, value: Any) -> Any:
         """Return a value as an array. Bytes stay bytes. Programs call this by TensorFlow's name."""
-        if isinstance(value, graphs.Tensor) or hasattr(value, "_as_tensor"):
-            value = self.evaluate(value)
+        leaves = nest.flatten(value) if isinstance(value, list | tuple) else [value]
+        tensors = [leaf for leaf in leaves if _is_symbolic(leaf)]
+        if tensors:
+            found = iter(self.evaluate(tensors))
+            values = [next(found) if _is_symbolic(leaf) else leaf for leaf in leaves]
+            value = nest.packed(value, values)
         return np.asarray(value)
 
     def _same_shape(self, a: Any, b: Any, msg: str) -> None:
@@ -276,6 +281,10 @@ class Assertions(testing_ragged.RaggedComparisons):
         if not np.allclose(a, b, rtol=rtol, atol=atol):
             note = f"Mismatched value: a{path} is different from b{path}. {msg}"
             np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=note, equal_nan=True)
+
+
+def _is_symbolic(value: Any) -> bool:
+    return isinstance(value, graphs.Tensor) or hasattr(value, "_as_tensor")
 
 
 def _plain(value: Any) -> Any:

@@ -209,6 +209,8 @@ def _read_type(name: str, value: Any) -> dtypes.DType:
 
 
 def _read_plain(name: str, value: Any, kind: type[Any]) -> Any:
+    if kind is function.Reference and isinstance(value, str):
+        return function.Reference(value)
     if kind is bytes and isinstance(value, str | bytes):
         return value.encode() if isinstance(value, str) else value
     if kind is bool and isinstance(value, bool | np.bool_):
