@@ -334,3 +334,35 @@ def test_a_checkpoint_of_variables_needs_a_session(tmp_path: pathlib.Path) -> No
         checkpoint = tf.train.Checkpoint(v=tf.get_variable("v", initializer=1.0))
         with pytest.raises(ValueError, match="There is no session"):
             checkpoint.save(str(tmp_path / "model"))
+
+
+def test_a_saver_restores_a_checkpoint_of_objects_by_names(tmp_path: pathlib.Path) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        saved = {"a": tf.get_variable("x", initializer=3.0), "b": tf.get_variable("y", [2])}
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Checkpoint(**saved).save(str(tmp_path / "model"))
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.get_variable("x", [])
+        saver = tf.train.Saver()
+        saver.restore(session, path)
+        assert session.run(x) == 3.0
+        size = len(graph.get_operations())
+        saver.restore(session, path)
+        assert len(graph.get_operations()) == size
+        renamed = tf.get_variable("z", [])
+        tf.train.Saver({"x": renamed}).restore(session, path)
+        assert session.run(renamed) == 3.0
+        with pytest.raises(tf.errors.NotFoundError, match=r"not in the checkpoint: z\n\n.*: .*y"):
+            tf.train.Saver().restore(session, path)
+
+
+def test_variables_start_from_a_checkpoint_of_objects(tmp_path: pathlib.Path) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        old = tf.get_variable("old", initializer=3.0)
+        session.run(old.initializer)
+        tf.train.Checkpoint(a=old).save(str(tmp_path / "model"))
+    with tf.Graph().as_default(), tf.Session() as session:
+        new = tf.get_variable("new", [])
+        tf.train.warm_start(str(tmp_path), var_name_to_prev_var_name={"new": "old"})
+        session.run(new.initializer)
+        assert session.run(new) == 3.0

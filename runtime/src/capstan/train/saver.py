@@ -5,9 +5,10 @@ Source: tensorflow/python/training/saver.py.
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from capstan import errors
 from capstan.api import logging
 from capstan.framework import collections
 from capstan.framework import graph as graphs
@@ -17,6 +18,7 @@ from capstan.train import (
     checkpoint_names,
     checkpoint_state,
     meta_graph,
+    object_names,
     retention,
     saver_builder,
 )
@@ -83,6 +85,7 @@ class Saver:
         self._is_built = False
         self._fence: checkpoint_fence.CheckpointFence | None = None
         self._saving = threading.Lock()
+        self._of_objects: tuple[Mapping[str, str], Any] | None = None
         self.saver_def = saver_def
         if saver_def is not None:
             max_to_keep = saver_def.max_to_keep
@@ -106,11 +109,7 @@ class Saver:
 
     def _add_operations(self) -> Any:
         """Add the saver's operations, and return the SaverDef. Return None for an empty saver."""
-        var_list = self._var_list
-        if var_list is None:
-            keys = collections.GraphKeys.GLOBAL_VARIABLES, collections.GraphKeys.SAVEABLE_OBJECTS
-            graph = graphs.get_default_graph()
-            var_list = [member for key in keys for member in graph.get_collection(key)]
+        var_list = self._members()
         if not var_list:
             if self._allow_empty:
                 return None
@@ -128,6 +127,14 @@ class Saver:
         )
         saver_defs.check(definition)
         return definition
+
+    def _members(self) -> Any:
+        """Return the variables and saveables of `var_list`, or those of the default graph."""
+        if self._var_list is not None:
+            return self._var_list
+        keys = collections.GraphKeys.GLOBAL_VARIABLES, collections.GraphKeys.SAVEABLE_OBJECTS
+        graph = graphs.get_default_graph()
+        return [member for key in keys for member in graph.get_collection(key)]
 
     @property
     def last_checkpoints(self) -> list[str]:
@@ -293,6 +300,9 @@ class Saver:
     def restore(self, sess: Any, save_path: str | None) -> None:
         """Assign the values of a checkpoint to the variables, initialised or not. Blocks.
 
+        A checkpoint of objects (`tf.train.Checkpoint`) is restored by the names that its variables
+        had. The first such call adds operations to the graph.
+
         Raises:
             ValueError: `save_path` is None or names no checkpoint.
             NotFoundError: a variable is not in the checkpoint.
@@ -309,7 +319,25 @@ class Saver:
         if not checkpoint_state.checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         logging.info("Restoring parameters from %s", path)
-        saver_defs.restore(sess, definition, path)
+        try:
+            saver_defs.restore(sess, definition, path)
+        except errors.NotFoundError:
+            known = object_names.keys(path)
+            if not known:
+                raise
+            logging.warning(
+                "Restoring a checkpoint of objects by the names of variables adds operations to the "
+                "graph. tf.train.Checkpoint restores it by the names of attributes."
+            )
+            saver_defs.restore(sess, self._definition_for(known, sess.graph), path)
+
+    def _definition_for(self, known: Mapping[str, str], graph: graphs.Graph) -> Any:
+        """Return the SaverDef for checkpoints of objects with the values `known`, by name."""
+        if self._of_objects is None or self._of_objects[0] != known:
+            with graph.as_default():
+                members = object_names.chosen(self._members(), known)
+                self._of_objects = known, saver_builder.BulkSaverBuilder().build(members)
+        return self._of_objects[1]
 
     def _check_fence(self) -> None:
         if self._fence is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from capstan.api import logging, variable_collections, variables
-from capstan.train import initial_checkpoint, saveable_object, vocabulary
+from capstan.train import initial_checkpoint, object_names, saveable_object, vocabulary
 
 
 def warm_start(
@@ -18,7 +18,8 @@ def warm_start(
 ) -> None:
     """Let the initializers of variables read their values from a checkpoint.
 
-    `ckpt_to_initialize_from` is a checkpoint, or a folder whose newest checkpoint is used.
+    `ckpt_to_initialize_from` is a checkpoint, or a folder whose newest checkpoint is used. It may
+    be a checkpoint of objects, of `tf.train.Checkpoint`.
     `vars_to_warm_start` is a pattern for the names of trainable variables, a list of patterns for
     the names of global variables, or a list of variables. None stands for the trainable variables
     of `var_name_to_vocab_info`, whose rows or columns belong to words.
@@ -34,8 +35,10 @@ def warm_start(
     infos, old_names = var_name_to_vocab_info or {}, var_name_to_prev_var_name or {}
     grouped = _grouped(vars_to_warm_start)
     path, count = initial_checkpoint.path_of(ckpt_to_initialize_from), 0
+    keys = object_names.keys(path)
     for name, parts in grouped.items():
         old_name = old_names.get(name, name)
+        old_name = keys.get(old_name, old_name)
         if name in infos:
             vocabulary.initialize(parts, path, old_name, infos[name])
         elif vars_to_warm_start:
