@@ -119,7 +119,7 @@ def _with_arguments(body: func_graph.FuncGraph, base_name: str) -> function.Func
 
 
 def _must_run(op: graphs.Operation) -> bool:
-    row = op.op_def
+    row = op.row
     return row is not None and bool(row.effect.external or row.effect.changes or row.effect.calls)
 
 
@@ -153,7 +153,7 @@ class _ByValue(func_graph.FuncGraph):
             raise ValueError(
                 f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value."
             )
-        row = op.op_def
+        row = op.row
         may_copy = op.type in _READS_FILES or re.search(r"Dataset(V\d)?$", op.type)
         if row is not None and not may_copy and row.effect != facts.PURE:
             raise ValueError(

@@ -71,7 +71,7 @@ def _ancestors(last: graphs.Operation) -> set[graphs.Operation]:
 def _is_end(op: graphs.Operation) -> bool:
     if op.type in _ENDS or op.control_flow_context is not None:
         return True
-    row = op.op_def
+    row = op.row
     return row is not None and any(argument.is_ref for argument in row.input_arguments)
 
 

@@ -66,7 +66,7 @@ def add(operations: Sequence[Operation]) -> list[Operation]:
 
 def _effects(op: Operation) -> tuple[set[Any], set[Any], bool]:
     """Return the tensors of the resources that `op` reads and changes, and whether it acts."""
-    row = op.op_def
+    row = op.row
     if row is None or row.effect.calls:
         names = [op.type] if row is None else _called(op)
         acts = any(_is_stateful(op.graph.named_function(name)) for name in names)

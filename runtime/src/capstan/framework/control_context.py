@@ -163,7 +163,7 @@ def is_within(context: Any, outer: ControlFlowContext | None) -> bool:
 
 def role(op: Operation) -> facts.Role | None:
     """Return the role of an operation, or None if it has none or its op has no row."""
-    row = op.op_def
+    row = op.row
     return None if row is None else row.role
 
 

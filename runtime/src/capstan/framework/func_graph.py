@@ -191,7 +191,7 @@ def _argument_edge(edge: ir.Edge, arguments: dict[str, str]) -> ir.Edge:
 
 
 def _is_stateful(op: graphs.Operation) -> bool:
-    row = op.op_def
+    row = op.row
     if row is not None:
         return row.effect != facts.PURE
     callee = op.graph.named_function(op.type)

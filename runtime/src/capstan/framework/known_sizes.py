@@ -29,7 +29,7 @@ def of(tensor: operation.Tensor, depth: int = operation.MAX_DEPTH) -> shapes.Sha
     value = op.constant_value(depth)
     if value is not None and len(op.outputs) == 1:
         return tuple(value.ravel().tolist()) if value.size <= MOST else None
-    row = op.op_def
+    row = op.row
     if depth and row is not None and row.sizes is not None:
         inputs = op.inputs
         context = facts.SizesContext(
@@ -52,7 +52,7 @@ def crosses_switch(tensor: operation.Tensor) -> bool:
     waiting, seen = [tensor.op], {tensor.op}
     while waiting:
         op = waiting.pop()
-        if op.op_def is not None and op.op_def.role is facts.Role.SWITCH:
+        if op.row is not None and op.row.role is facts.Role.SWITCH:
             return True
         new = {each.op for each in op.inputs} - seen
         seen |= new
@@ -68,7 +68,7 @@ def value(tensor: operation.Tensor) -> Array | None:
     found = tensor.op.constant_value()
     if found is not None:
         return found
-    row, shape = tensor.op.op_def, tensor.static_shape
+    row, shape = tensor.op.row, tensor.static_shape
     if row is None or row.sizes is None or shape is None or None in shape:
         return None
     elements = of(tensor)

@@ -202,28 +202,6 @@ class OpDef:
     """Whether the outputs follow from the inputs and the attributes alone. The compiler may compute
     a pure node before the step, and use one node in place of two equal ones."""
 
-    @property
-    def input_arg(self) -> Any:
-        """The inputs as in TensorFlow's message, like the three properties below."""
-        return self._message().input_arg
-
-    @property
-    def output_arg(self) -> Any:
-        return self._message().output_arg
-
-    @property
-    def attr(self) -> Any:
-        return self._message().attr
-
-    @property
-    def is_stateful(self) -> bool:
-        return bool(self._message().is_stateful)
-
-    def _message(self) -> Any:
-        from capstan.framework import op_message
-
-        return op_message.encode(self)
-
     def __post_init__(self) -> None:
         # The row is frozen. These fields follow from the others, and every pass reads them often.
         inputs, outputs = (tuple(map(Argument.parse, each)) for each in (self.inputs, self.outputs))

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from capstan.core import attr_value, devices, dtypes, graph_def, node, shapes, tensor_shape
 from capstan.core.arrays import Array
-from capstan.framework import defaults, facts, graph_state, opdef, operand, origins
+from capstan.framework import defaults, facts, graph_state, op_message, opdef, operand, origins
 
 MAX_DEPTH = 64
 """The longest chain of operations that `constant_value` evaluates. Shape computations are far
@@ -265,7 +265,12 @@ class Operation:
         return graph_def.encode_node(self.node)
 
     @property
-    def op_def(self) -> opdef.OpDef | None:
+    def op_def(self) -> Any:
+        """TensorFlow's message OpDef of the op, or None if Capstan does not know the op."""
+        return None if self.row is None else op_message.encode(self.row)
+
+    @property
+    def row(self) -> opdef.OpDef | None:
         """The row of the op, or None if Capstan does not know the op."""
         return opdef.lookup(self._type) if opdef.is_defined(self._type) else None
 
@@ -308,7 +313,7 @@ class Operation:
         operations. Do not change the array.
         """
         if self._values is None and depth:
-            row = self.op_def
+            row = self.row
             if row is not None and row.role in _ENTERING:
                 self._values = self._inputs[0].op.constant_value(depth - 1)
             elif row is not None and row.value is not None:

@@ -107,7 +107,7 @@ def _reaches(source: graphs.Tensor, targets: set[graphs.Tensor]) -> bool:
         if tensor in targets:
             return True
         for reader in tensor.consumers():
-            row = reader.op_def
+            row = reader.row
             if row is not None and row.not_differentiable:
                 continue
             new = [each for each in reader.outputs if _passes_gradients(each) and each not in seen]

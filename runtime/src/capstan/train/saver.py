@@ -326,8 +326,8 @@ class Saver:
             if not known:
                 raise
             logging.warning(
-                "Restoring a checkpoint of objects by the names of variables adds operations to the "
-                "graph. tf.train.Checkpoint restores it by the names of attributes."
+                "Restoring a checkpoint of objects by the names of variables adds operations to "
+                "the graph. tf.train.Checkpoint restores it by the names of attributes."
             )
             saver_defs.restore(sess, self._definition_for(known, sess.graph), path)
 

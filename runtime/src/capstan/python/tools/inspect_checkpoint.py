@@ -9,6 +9,7 @@ the tensors that match `--count_exclude_pattern`. `--printoptions` has settings 
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def parse_numpy_printoption(kv_str: str) -> None:
         argparse.ArgumentTypeError: there is no such setting, or its value is of another type.
     """
     name, _, text = kv_str.partition("=")
-    current = np.get_printoptions()
+    current: dict[str, Any] = dict(np.get_printoptions())
     if not name or not text:
         raise argparse.ArgumentTypeError(f"'{kv_str}' is not in the form k=v.")
     if name not in current:
@@ -66,7 +67,8 @@ def parse_numpy_printoption(kv_str: str) -> None:
         value = _truth(text) if kind is bool else kind(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    np.set_printoptions(**{name: value})  # type: ignore[literal-required]
+    setting: dict[str, Any] = {name: value}
+    np.set_printoptions(**setting)
 
 
 def _truth(text: str) -> bool:
