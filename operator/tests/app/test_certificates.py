@@ -104,6 +104,53 @@ def test_certificates_are_replaced_before_they_end_by_any_operator(tmp_path: Pat
     asyncio.run(scenario())
 
 
+def test_a_task_that_starts_again_gets_the_secret_that_somebody_has_deleted(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            job, name = make_job(), "digits-worker-0-tls-12345678"
+            await here.certificates.ensure(KEY, job)
+            here.written()
+            worker = [TaskName.parse("worker-0")]
+            assert await here.certificates.before_start(KEY, job, worker) is None
+            assert here.server.asked == [], "the Secret was read just now"
+            del here.secrets[name]
+            here.now += timedelta(minutes=1)
+            assert await here.certificates.before_start(KEY, job, worker) is None
+            assert [asked.path for asked in here.server.asked if asked.method == "GET"] == [
+                f"{SECRETS}/{name}"
+            ]
+            assert here.written() == [name]
+
+    asyncio.run(scenario())
+
+
+def test_a_restart_reads_the_secret_of_its_task_before_its_pod_is_created(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with one_job.setting(tmp_path) as here:
+            here.job["metadata"]["uid"] = "12345678-9"
+            here.job["spec"]["cluster"] = {"tls": {"mode": "Mutual"}}
+            here.start()
+            await here.runs()
+            here.now += timedelta(minutes=1)
+            here.has(**one_job.failed())
+            here.asked()
+            await here.settle()
+            asked = here.asked()
+            secret = f"GET {SECRETS}/digits-worker-0-tls-12345678"
+            assert asked.index(secret) < asked.index(f"POST {one_job.PODS}")
+
+            here.refuse[secret] = lambda _: refusal(403, "Forbidden", "no rights on secrets")
+            here.has(**one_job.running())
+            await here.settle()
+            here.now += timedelta(minutes=1)
+            here.has(**one_job.failed())
+            await here.settle()
+            assert here.row["state"] == "CreateFailed"
+            assert here.row["message"].startswith("no rights on secrets; set rbac.secrets")
+
+    asyncio.run(scenario())
+
+
 def test_files_that_somebody_has_changed_are_made_again(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:

@@ -5,14 +5,14 @@ certificate is made again, and `policies.authority` how an authority is replaced
 Rule 2: a replacement goes on where another operator has stopped. Its stage is in the Secret of the
 authority, and a certificate says when it was made.
 Rule 3: while this process remembers an authority, a deleted Secret is created again with the same
-key.
+key. Before a task starts, its Secret is read: a pod without its Secret would wait for an hour.
 Rule 4: no key appears in a log, an Event or a status.
 """
 
 import base64
 import binascii
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -122,6 +122,25 @@ class Certificates:
         except _Blocked as blocked:
             return blocked.obstacle
         return None
+
+    async def before_start(
+        self, key: Key, job: TrainingJob, tasks: Iterable[TaskName]
+    ) -> Obstacle | None:
+        """Make the Secrets again that tasks which are about to start have lost. As `ensure`."""
+        held, now = self._held.get(key), self._clock()
+        if held is None:
+            return None
+        stale = [
+            task
+            for task in tasks
+            if task in held.seen
+            and now >= held.seen[task].again - policy.CHECK_EVERY + policy.FRESH
+        ]
+        if not stale:
+            return None
+        for task in stale:
+            del held.seen[task]
+        return await self.ensure(key, job)
 
     async def _bring_up_to_date(self, job: TrainingJob, held: _Held) -> None:
         """Take the step that the authorities are due for, and make the files of the tasks fit."""

@@ -44,10 +44,11 @@ from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests import queue
 from capstan_operator.manifests.gang import PodGroup
 from capstan_operator.reconcile import invalid, rows
-from capstan_operator.reconcile.actions import Action, Plan
+from capstan_operator.reconcile.actions import Action, Plan, StartTask
 from capstan_operator.reconcile.observe import Obstacle
 from capstan_operator.reconcile.plan import plan
 from capstan_operator.reconcile.policies import deletion, gang, settled, trust
+from capstan_operator.reconcile.policies.failure import CREATE_FAILED
 
 log = logging.getLogger(__name__)
 
@@ -151,6 +152,7 @@ class Controller:
             group = await self._gangs.group(found.key, found.job, status)
             wanted = (queue.group(found.job, status), group)
             groups = [each for each in wanted if each is not None]
+            groups += await self._without_certificates(found, decided.actions)
             actions: Sequence[Action] = decided.actions
             if isinstance(group, PodGroup):
                 actions = gang.together(actions, status, group.size)
@@ -167,6 +169,14 @@ class Controller:
             return 0.0
         seconds = self._again_seconds(found, look, decided)
         return min((each for each in (seconds, file_again) if each is not None), default=None)
+
+    async def _without_certificates(
+        self, found: Found, actions: Sequence[Action]
+    ) -> list[Obstacle]:
+        """Return the obstacle if tasks are about to start and have no certificates."""
+        starting = (action.task for action in actions if isinstance(action, StartTask))
+        lacking = await self._certificates.before_start(found.key, found.job, starting)
+        return [Obstacle(CREATE_FAILED, lacking.message)] if lacking is not None else []
 
     async def _decide(self, found: Found) -> tuple[Look, Plan]:
         """Plan from the cache, after pods that should be gone by now have been read.

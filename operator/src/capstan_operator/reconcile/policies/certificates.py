@@ -20,6 +20,8 @@ SKEW = timedelta(minutes=5)
 """A certificate begins this long ago, for nodes whose clocks are behind."""
 CHECK_EVERY = timedelta(hours=1)
 """No watch reports Secrets. They are read again after this time."""
+FRESH = timedelta(seconds=10)
+"""A Secret that was read within this time is not read again before its task starts."""
 
 
 @dataclass(frozen=True, slots=True)
