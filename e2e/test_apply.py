@@ -142,7 +142,10 @@ def test_kubectl_scales_the_workers_up_and_down_and_no_other_task_restarts(story
     file = json.loads(story.cluster.api.get(path)["data"]["cluster.json"])
     assert file["version"] == 2
     assert file["cluster"]["worker"] == addresses(story.namespace, "worker-0")
-    wait.until(lambda: story.notes("Scaled") == ["workers: 1 to 3", "workers: 3 to 1"])
+    said = [
+        f"the number of workers has changed from {had} to {has}" for had, has in ((1, 3), (3, 1))
+    ]
+    wait.until(lambda: story.notes("Scaled") == said)
 
 
 def test_kubectl_get_shows_phase_ready_tasks_restarts_and_reason(story: Story) -> None:

@@ -27,7 +27,7 @@ def test_more_replicas_start_only_the_new_workers() -> None:
     ]
     assert (world.status.phase, world.status.epoch) == (Phase.RUNNING, 1)
     assert world.status.replica_statuses["worker"].running == 4
-    assert "workers: 2 to 4" in [news.message for news in world.news]
+    assert "the number of workers has changed from 2 to 4" in [news.message for news in world.news]
 
 
 def test_fewer_replicas_stop_the_last_workers_without_a_charge() -> None:

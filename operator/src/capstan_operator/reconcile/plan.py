@@ -210,7 +210,8 @@ def _resume(job: TrainingJob, status: Status, observed: Observed, now: datetime)
     """Plan the first pass of a job that is no longer suspended."""
     begun = suspend.resumed(status)
     decided = plan(job, begun, observed, now)
-    news = Announce(NewsType.NORMAL, "Resumed", f"spec.suspend is false: epoch {begun.epoch}")
+    line = f"spec.suspend is false; unfinished tasks start again, in epoch {begun.epoch}"
+    news = Announce(NewsType.NORMAL, "Resumed", line)
     after = changed(status, decided.status or begun)
     return dataclasses.replace(decided, status=after, news=(news, *decided.news))
 
@@ -313,7 +314,8 @@ def _scaling_news(before: Status, after: Status) -> tuple[Announce, ...]:
         sum(row.name.type is ReplicaType.WORKER for row in status.tasks)
         for status in (before, after)
     )
-    return () if had == has else (Announce(NewsType.NORMAL, "Scaled", f"workers: {had} to {has}"),)
+    line = f"the number of workers has changed from {had} to {has}"
+    return () if had == has else (Announce(NewsType.NORMAL, "Scaled", line),)
 
 
 def _running(status: Status) -> str:

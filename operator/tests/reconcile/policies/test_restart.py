@@ -100,14 +100,14 @@ def test_with_always_only_needed_tasks_may_end(
         (
             "ExitCode",
             "RestartJob",
-            "spec.replicaSpecs.ps.restartPolicy ExitCode does not retry this",
+            "spec.replicaSpecs.ps.restartPolicy is ExitCode, which does not retry exit code 1",
         ),
     ],
 )
 def test_a_fatal_failure_names_the_field_that_decided_it(
     restart_policy: str, on_failure: str, because: str
 ) -> None:
-    failed = Failure(task=task("ps-0"), attempt=1, kind=PERMANENT)
+    failed = Failure(task=task("ps-0"), attempt=1, kind=PERMANENT, exit_code=1)
     answer = restart.decide(job_with(restart_policy, on_failure), failed)
     assert isinstance(answer, Fatal)
     assert answer.because == because

@@ -29,6 +29,7 @@ from capstan_operator.reconcile.policies.failure import (
     Failure,
     FailureClass,
     Fatal,
+    how,
 )
 
 
@@ -64,5 +65,6 @@ def decide(job: TrainingJob, failure: Failure) -> Scope | Fatal:
     if replica.restart_policy is RestartPolicy.NEVER:
         return Fatal("RestartPolicyNever", f"{field}.restartPolicy is Never")
     if replica.restart_policy is RestartPolicy.EXIT_CODE and failure.kind is FailureClass.PERMANENT:
-        return Fatal("PermanentFailure", f"{field}.restartPolicy ExitCode does not retry this")
+        why = f"{field}.restartPolicy is ExitCode, which does not retry {how(failure)}"
+        return Fatal("PermanentFailure", why)
     return Scope.JOB if replica.on_failure is OnFailure.RESTART_JOB else Scope.TASK
