@@ -12,6 +12,8 @@ from capstan_operator.api import crd, names
 from capstan_operator.api.schema import Schema
 
 _KEEPS_ALL = "x-kubernetes-preserve-unknown-fields"
+_WANTED: Schema = crd.definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+"""The schema of this release. To make it takes longer than to compare it."""
 
 
 def lacking(document: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -23,11 +25,10 @@ def lacking(document: Mapping[str, Any]) -> tuple[str, ...] | None:
     served = _schema(document)
     if served is None:
         return None
-    wanted = crd.definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return tuple(
         path
         for part in ("spec", "status")
-        for path in _missing(wanted["properties"][part], _inner(served, "properties", part), part)
+        for path in _missing(_WANTED["properties"][part], _inner(served, "properties", part), part)
     )
 
 
