@@ -18,6 +18,7 @@ from capstan.core.resource_name import ResourceName
 from capstan.framework import opdef
 from capstan.framework.raw import raw
 from capstan.kernels import training
+from capstan.resources import variable
 
 OPS = sorted({**training.UPDATES, **training.RESOURCE_UPDATES})
 DENSE = [op for op in OPS if not op.startswith("Sparse")]
@@ -59,7 +60,9 @@ class Job:
 
     def cells(self) -> dict[str, Any]:
         return {
-            name: self.runner.resources.variable(ResourceName("localhost", name), dtypes.float64)
+            name: self.runner.resources.variable(
+                ResourceName("localhost", name), dtypes.float64, kind=variable.ResourceVariable
+            )
             for name in self._slots
         }
 

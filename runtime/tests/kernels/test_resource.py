@@ -38,17 +38,61 @@ def test_a_variable_is_assigned_changed_and_read_through_its_handle() -> None:
     np.testing.assert_array_equal(runner.run(raw.VariableShape(v)), [3])
 
 
-def test_the_use_of_an_uninitialized_or_destroyed_variable_is_an_error() -> None:
+ABSENT = "Resource localhost/weights/N10tensorflow3VarE does not exist."
+USES: dict[str, Any] = {
+    "assign_add": lambda v: raw.AssignAddVariableOp(v, [1.0] * 3),
+    "assign_sub": lambda v: raw.AssignSubVariableOp(v, [1.0] * 3),
+    "scatter": lambda v: raw.ResourceScatterAdd(v, [0], [1.0]),
+    "scatter of a scalar": lambda v: raw.ResourceScatterUpdate(v, [0], 1.0),
+    "scatter_nd": lambda v: raw.ResourceScatterNdAdd(v, [[0]], [1.0]),
+    "gather": lambda v: raw.ResourceGather(v, [0], **FLOAT),
+    "gather_nd": lambda v: raw.ResourceGatherNd(v, [[0]], **FLOAT),
+    "slice": lambda v: raw.ResourceStridedSliceAssign(v, [0], [1], [1], [1.0]),
+    "shape": raw.VariableShape,
+    "destroy": lambda v: raw.DestroyResourceOp(v, ignore_lookup_error=False),
+}
+
+
+def test_a_read_of_an_uninitialized_variable_names_the_variable_and_its_container() -> None:
+    message = (
+        "Error while reading resource variable weights from Container: localhost. This could mean "
+        f"that the variable was uninitialized. Not found: {ABSENT}"
+    )
+    with pytest.raises(errors.FailedPreconditionError, match=message):
+        interpreter.Interpreter().run(read(handle("weights")))
+
+
+@pytest.mark.parametrize("use", USES)
+def test_other_uses_of_an_uninitialized_variable_find_no_resource(use: str) -> None:
+    with pytest.raises(errors.NotFoundError, match=ABSENT):
+        interpreter.Interpreter().run(USES[use](handle("weights")))
+
+
+@pytest.mark.parametrize("op", ["ResourceApplyMomentum", "ResourceSparseApplyMomentum"])
+def test_an_optimizer_refuses_an_uninitialized_variable(op: str) -> None:
+    v, slot, runner = handle("weights"), handle("slot"), interpreter.Interpreter()
+    runner.run(raw.AssignVariableOp(v, [0.0] * 3))
+    inputs = ([1.0] * 3, 0.9) if op == "ResourceApplyMomentum" else ([1.0], [0], 0.9)
+    with pytest.raises(errors.InternalError, match=r"Invalid variable reference\."):
+        runner.run(getattr(raw, op)(v, slot, 0.1, *inputs))
+
+
+def test_a_reference_and_a_resource_variable_of_one_name_are_two_variables() -> None:
+    runner = interpreter.Interpreter()
+    ref = raw.VariableV2(**FLOAT, shape=tensor_shape.TensorShape([3]), shared_name="v")
+    runner.run(raw.Assign(ref, [1.0, 2.0, 3.0]).op)
+    v = handle(shared_name="v")
+    assert not runner.run(raw.VarIsInitializedOp(v))
+    runner.run(raw.AssignVariableOp(v, [0.0] * 3))
+    np.testing.assert_array_equal(runner.run(ref), [1, 2, 3])
+
+
+def test_a_destroyed_variable_has_no_value() -> None:
     v, runner = handle("weights"), interpreter.Interpreter()
-    for use in (read(v), raw.AssignAddVariableOp(v, [1.0] * 3), raw.VariableShape(v)):
-        with pytest.raises(errors.FailedPreconditionError, match="uninitialized value weights"):
-            runner.run(use)
     runner.run(raw.AssignVariableOp(v, [0.0] * 3))
     runner.run(raw.DestroyResourceOp(v))
     assert not runner.run(raw.VarIsInitializedOp(v))
     runner.run(raw.DestroyResourceOp(v))
-    with pytest.raises(errors.FailedPreconditionError):
-        runner.run(raw.DestroyResourceOp(v, ignore_lookup_error=False))
 
 
 def test_a_value_whose_shape_differs_from_the_declared_shape_is_refused() -> None:

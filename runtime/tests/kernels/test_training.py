@@ -17,7 +17,7 @@ from capstan.core import dtypes, recording, tensor_shape
 from capstan.core.resource_name import ResourceName
 from capstan.framework.raw import raw
 from capstan.kernels import registry, regularized_formulas, training
-from capstan.resources import containers
+from capstan.resources import containers, variable
 
 SHAPES = [(), (0,), (3,), (2, 5), (training.BLOCK,), (3, training.BLOCK // 2 + 1)]
 
@@ -278,11 +278,12 @@ def variables_and_runner(is_resource: bool) -> tuple[list[Any], interpreter.Inte
     return variables, runner
 
 
-def log_locks(runner: interpreter.Interpreter) -> list[str]:
+def log_locks(runner: interpreter.Interpreter, is_resource: bool) -> list[str]:
     """Replace the variables' locks by locks that add their name to the returned list."""
     acquired: list[str] = []
+    kind = variable.ResourceVariable if is_resource else variable.Variable
     for name in "abc":
-        cell = runner.resources.variable(ResourceName("localhost", name), dtypes.float64)
+        cell = runner.resources.variable(ResourceName("localhost", name), dtypes.float64, kind=kind)
         cell.lock = LoggedLock(name, acquired)  # type: ignore[assignment]
     return acquired
 
@@ -293,7 +294,7 @@ def test_the_order_of_locks_does_not_depend_on_the_order_of_arguments(
     is_resource: bool, count: int
 ) -> None:
     variables, runner = variables_and_runner(is_resource)
-    acquired = log_locks(runner)
+    acquired = log_locks(runner, is_resource)
     seen = {}
     for order in itertools.permutations(variables[:count]):
         for update in updates(is_resource, *order):
@@ -310,7 +311,7 @@ def test_concurrent_updates_with_swapped_variables_do_not_deadlock(
     is_resource: bool,
 ) -> None:
     variables, runner = variables_and_runner(is_resource)
-    log_locks(runner)
+    log_locks(runner, is_resource)
     start = threading.Barrier(2)
     rounds = []
 

@@ -34,7 +34,7 @@ def advance(cell: variable.Variable, algorithm: Array, count: int) -> Array:
     if algorithm.ndim:
         raise invalid(f"algorithm must have shape [], not {shapes.show(algorithm.shape)}")
     with cell.lock:
-        state = cell.read()
+        state = cell.held()
         if state.dtype != np.int64:
             raise invalid(f"dtype of RNG state variable must be int64, not {state.dtype.name}")
         if state.ndim != 1:

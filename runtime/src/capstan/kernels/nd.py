@@ -75,7 +75,7 @@ def _gather(params: Array, indices: Array) -> Any:
 
 def _gather_from_variable(cell: variable.Variable, indices: Array) -> Any:
     with cell.lock:
-        return _gather(cell.read(), indices)
+        return _gather(cell.held(), indices)
 
 
 def _apply(change: Change, array: Array, indices: Array, updates: Array) -> None:

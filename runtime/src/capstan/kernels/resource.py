@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
@@ -32,7 +33,7 @@ Cell = variable.Variable
 
 
 def _handle(node: NodeContext) -> Function:
-    cell = state.cell_of(node, node.attrs["dtype"])
+    cell = state.cell_of(node, node.attrs["dtype"], variable.ResourceVariable)
     return lambda: cell
 
 
@@ -42,7 +43,7 @@ def _read(cell: Cell) -> Array:
 
 def _shape(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
-    return lambda cell: np.array(cell.read().shape, dtype)
+    return lambda cell: np.array(cell.held().shape, dtype)
 
 
 def _assign(node: NodeContext) -> Function:
@@ -80,8 +81,8 @@ def _gather(node: NodeContext) -> Function:
     def gather(cell: Cell, indices: Array, out: Array | None = None) -> Any:
         with cell.lock:
             if batch:
-                return indexing.take_of_batches(cell.read(), indices, batch, batch, out)
-            return indexing.take(cell.read(), indices, 0, out)
+                return indexing.take_of_batches(cell.held(), indices, batch, batch, out)
+            return indexing.take(cell.held(), indices, 0, out)
 
     return gather
 
@@ -94,7 +95,7 @@ def _gather_from_each(nodes: Sequence[NodeContext]) -> Joined | None:
         with contextlib.ExitStack() as locks:
             for cell in variable.in_lock_order(*dict.fromkeys(cells)):
                 locks.enter_context(cell.lock)
-            return indexing.take_from_each([cell.read() for cell in cells], indices)
+            return indexing.take_from_each([cell.held() for cell in cells], indices)
 
     return gather
 
@@ -106,7 +107,7 @@ def _scatter(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext],
         def run(cell: Cell, indices: Array, updates: Array) -> None:
             if not updates.ndim:
                 # A scalar updates every element of the rows.
-                shape = (*indices.shape, *cell.read().shape[1:])
+                shape = (*indices.shape, *cell.held().shape[1:])
                 updates = np.broadcast_to(updates, shape)
             function(cell, indices, updates)
 
@@ -115,14 +116,21 @@ def _scatter(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext],
     return scatter
 
 
-def _without_result(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
-    """Return a `make` whose functions do what the functions of `make` do, but return nothing."""
+def _optimizing(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
+    """Return a `make` whose functions do what the functions of `make` do, but return nothing.
+
+    As in TensorFlow (core/kernels/training_op_helpers.h), they raise InternalError if a variable
+    has no value.
+    """
 
     def made(node: NodeContext) -> Function:
         function = make(node)
 
         def run(*inputs: Any) -> None:
-            function(*inputs)
+            try:
+                function(*inputs)
+            except errors.NotFoundError:
+                raise errors.InternalError(None, None, "Invalid variable reference.") from None
 
         return run
 
@@ -130,7 +138,7 @@ def _without_result(make: Callable[[NodeContext], Function]) -> Callable[[NodeCo
 
 
 def _without_results(make: Joining) -> Joining:
-    """Return a `make` of `Join` whose functions return nothing, as for `_without_result`."""
+    """Return a `make` of `Join` whose functions return nothing, as for `_optimizing`."""
 
     def made(nodes: Sequence[NodeContext]) -> Joined | None:
         function = make(nodes)
@@ -148,7 +156,7 @@ def _destroy(node: NodeContext) -> Function:
 
     def destroy(cell: Cell) -> None:
         if not is_forgiving:
-            cell.read()
+            cell.held()
         cell.clear()
 
     return destroy
@@ -175,4 +183,4 @@ for _op, _make in state.SCATTERS.items():
 for _op, _make in {**training.UPDATES, **training.RESOURCE_UPDATES}.items():
     _join = training.JOINS.get(_op)
     _join = _join and Join(_without_results(_join.make))
-    register(Kernel(f"Resource{_op}", _without_result(_make), join=_join))
+    register(Kernel(f"Resource{_op}", _optimizing(_make), join=_join))

@@ -31,11 +31,13 @@ def make_variable(node: NodeContext) -> Function:
     return lambda: cell
 
 
-def cell_of(node: NodeContext, dtype: dtypes.DType) -> variable.Variable:
+def cell_of(
+    node: NodeContext, dtype: dtypes.DType, kind: type[variable.Variable] = variable.Variable
+) -> variable.Variable:
     """Return the variable of a node. Its name is `shared_name`, or else the name of the node."""
     default = node.resources.default_container
     name = resource_name.of_node(node.name, node.attrs, default)
-    return node.resources.variable(name, dtype, node.device)
+    return node.resources.variable(name, dtype, node.device, kind)
 
 
 def is_initialized(cell: variable.Variable) -> Any:

@@ -14,8 +14,8 @@ from capstan.core import dtypes, resource_name
 from capstan.hardware import costs, cpu, device
 from capstan.resources import alarms, collective_member, handles, resource, variable
 
-_Key = tuple[resource_name.ResourceName, str]
-"""The name of a resource and its device."""
+_Key = tuple[resource_name.ResourceName, str, type[variable.Variable]]
+"""The name of a variable, its device and its kind."""
 
 
 class ResourceManager:
@@ -59,21 +59,26 @@ class ResourceManager:
         return self._shared.get(container, self.registry)
 
     def variable(
-        self, name: resource_name.ResourceName, dtype: dtypes.DType, device_name: str = ""
+        self,
+        name: resource_name.ResourceName,
+        dtype: dtypes.DType,
+        device_name: str = "",
+        kind: type[variable.Variable] = variable.Variable,
     ) -> variable.Variable:
-        """Return the variable of that name. Create it uninitialised if it does not exist.
+        """Return the variable of that name and kind. Create it uninitialised if it does not exist.
 
         `device_name` is a full or partial name, as for `Devices.of`. After `clear`, the first
-        caller may give the variable another dtype.
+        caller may give the variable another dtype. A reference variable and a resource variable
+        may have the same name.
 
         Raises:
             InvalidArgumentError: the variable exists with another dtype, or the task has no such
                 device.
         """
         home = self.devices.of(device_name)
-        key = (name, home.name)
+        key = (name, home.name, kind)
         with self._lock:
-            fresh = variable.Variable(name.name, name.container, home)
+            fresh = kind(name.name, name.container, home)
             cell, held = self._variables.setdefault(key, (fresh, dtype))
             if held != dtype and key in self._cleared:
                 cell, held = self._variables[key] = fresh, dtype
@@ -105,7 +110,7 @@ class ResourceManager:
     def end(self) -> None:
         """Forget everything, because nobody uses this manager any more. Ends what waits for it."""
         with self._lock:
-            found = {name.container for name, _ in self._variables}
+            found = {name.container for name, _, _ in self._variables}
         self.clear({self.default_container, *found, *self.registry.containers()})
 
     def for_session(self) -> "SessionResources":
@@ -162,10 +167,14 @@ class SessionResources:
         return self._task.devices
 
     def variable(
-        self, name: resource_name.ResourceName, dtype: dtypes.DType, device_name: str = ""
+        self,
+        name: resource_name.ResourceName,
+        dtype: dtypes.DType,
+        device_name: str = "",
+        kind: type[variable.Variable] = variable.Variable,
     ) -> variable.Variable:
         """Return a variable of the task, as `ResourceManager.variable` does."""
-        return self._task.variable(name, dtype, device_name)
+        return self._task.variable(name, dtype, device_name, kind)
 
     def named(
         self,

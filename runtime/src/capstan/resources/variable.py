@@ -19,6 +19,8 @@ threads never wait for each other.
 
 import threading
 
+import numpy as np
+
 from capstan import errors
 from capstan.core import shapes
 from capstan.core.arrays import Array
@@ -41,6 +43,11 @@ class Variable:
         "name",
     )
 
+    # A handle is a tensor without axes, which ops such as `Pack` combine with others.
+    shape: tuple[int, ...] = ()
+    ndim = 0
+    dtype = np.dtype(object)
+
     def __init__(self, name: str, container: str, device: hardware.Device) -> None:
         self.name = name
         self.container = container
@@ -58,10 +65,27 @@ class Variable:
         """
         array = self.array
         if array is None:
-            raise errors.FailedPreconditionError(
-                None, None, f"Attempting to use uninitialized value {self.name}"
-            )
+            raise self._error_of_read()
         return array
+
+    def held(self) -> Array:
+        """Return the array as `read` does, for an op that does more than read the value.
+
+        Raises:
+            OpError: the variable has no value yet. The class is that of the variable's kind.
+        """
+        array = self.array
+        if array is None:
+            raise self._error_of_use()
+        return array
+
+    def _error_of_read(self) -> errors.OpError:
+        return errors.FailedPreconditionError(
+            None, None, f"Attempting to use uninitialized value {self.name}"
+        )
+
+    def _error_of_use(self) -> errors.OpError:
+        return self._error_of_read()
 
     def snapshot(self, out: Array | None = None) -> Array:
         """Copy the value under the lock, into `out` if `out` has its shape and dtype."""
@@ -104,8 +128,12 @@ class Variable:
         return bool(self._pins)
 
     def writable(self) -> Array:
-        """Return an array with the present value, to change in place. The caller holds `lock`."""
-        array = self.read()
+        """Return an array with the present value, to change in place. The caller holds `lock`.
+
+        Raises:
+            OpError: the variable has no value yet, as for `held`.
+        """
+        array = self.held()
         if not self._pins or id(array) not in self._pins:
             return array
         self.array = self._vacant(array)
@@ -148,6 +176,30 @@ class Variable:
         """Forget the value, for `Session.reset`. Programs that hold the variable still share it."""
         with self.lock:
             self.array = None
+
+
+class ResourceVariable(Variable):
+    """A variable whose handle is a tensor (TensorFlow's Var, core/framework/resource_var.h).
+
+    TensorFlow makes a Var when a first value is assigned. An op that uses the handle earlier finds
+    no resource.
+    """
+
+    __slots__ = ()
+
+    def _error_of_read(self) -> errors.OpError:
+        return errors.FailedPreconditionError(
+            None,
+            None,
+            f"Error while reading resource variable {self.name} from Container: {self.container}. "
+            f"This could mean that the variable was uninitialized. Not found: {self._absence()}",
+        )
+
+    def _error_of_use(self) -> errors.OpError:
+        return errors.NotFoundError(None, None, self._absence())
+
+    def _absence(self) -> str:
+        return f"Resource {self.container}/{self.name}/N10tensorflow3VarE does not exist."
 
 
 def in_lock_order(*cells: Variable) -> list[Variable]:
