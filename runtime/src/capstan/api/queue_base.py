@@ -104,7 +104,7 @@ class QueueBase:
         with scoped(name, f"{self._name}_enqueue", components.values(vals)) as scope:
             tensors = self._components(vals)
             for tensor, shape in zip(tensors, self._shapes, strict=False):
-                tensor.get_shape().assert_is_compatible_with(shape)
+                _element_shape(tensor).assert_is_compatible_with(shape)
             op = raw.QueueEnqueueV2 if self._is_handle else raw.QueueEnqueue
             return op(self._queue_ref, tensors, name=scope)
 
@@ -211,7 +211,15 @@ class QueueBase:
     def _result(self, outputs: list[Any], batch: tuple[int | None, ...] | None) -> Any:
         """Return the outputs of a dequeue. If they are batches, `batch` is the size of axis 0."""
         for output, shape in zip(outputs, self._shapes, strict=True):
+            if output.dtype is dtypes.resource:
+                continue  # The static shape of a handle is that of its variable.
             output.set_shape(shape if batch is None else shapes.concatenate(batch, shape.internal))
         if self._names:
             return dict(zip(self._names, outputs, strict=True))
         return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _element_shape(tensor: Any) -> tensor_shape.TensorShape:
+    shape = tensor.static_shape
+    is_handle = tensor.dtype is dtypes.resource
+    return tensor_shape.TensorShape(shapes.of_handles(shape) if is_handle else shape)

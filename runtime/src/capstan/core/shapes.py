@@ -12,6 +12,25 @@ from collections.abc import Sequence
 Shape = tuple[int | None, ...] | None
 
 
+class OfHandles(tuple[int | None, ...]):
+    """The shape of a tensor of handles, as TensorFlow counts its elements.
+
+    Any other shape of a tensor of handles is the shape of the variable of a single handle
+    (`framework.ops.resource`).
+    """
+
+    __slots__ = ()
+
+
+def of_handles(shape: Shape) -> Shape:
+    """Return the shape that TensorFlow gives to a tensor of handles whose shape is `shape` here.
+
+    >>> of_handles((5, 6)), of_handles(OfHandles((2,))), of_handles(None)
+    ((), (2,), None)
+    """
+    return shape if shape is None or isinstance(shape, OfHandles) else ()
+
+
 def show(shape: Shape) -> str:
     """Write a shape as TensorFlow's C++ does in its messages.
 
@@ -101,7 +120,7 @@ def merge(a: Shape, b: Shape) -> Shape:
     Raises:
         ValueError: the shapes differ in rank or in a known size.
     """
-    if a is None or b is None:
+    if a is None or b is None or a == b:
         return b if a is None else a
     if len(a) != len(b):
         raise ValueError(f"Shapes must be equal rank, but are {len(a)} and {len(b)}")
@@ -124,6 +143,8 @@ def most_general(a: Shape, b: Shape) -> Shape:
     """
     if a is None or b is None or len(a) != len(b):
         return None
+    if a == b:
+        return a
     return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
 
 

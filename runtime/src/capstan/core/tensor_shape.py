@@ -195,6 +195,8 @@ def to_shape(value: Any) -> shapes.Shape:
         return None
     if isinstance(value, TensorShape):
         return value.internal
+    if isinstance(value, shapes.OfHandles):
+        return value
     if hasattr(value, "unknown_rank"):
         return _from_proto(value)
     if isinstance(value, dimension.Dimension) or not isinstance(value, Iterable):

@@ -72,6 +72,9 @@ class TensorArray:
         self._dtype = dtypes.as_dtype(dtype).base_dtype
         self._dynamic_size = dynamic_size or False
         self._size = size
+        if self._dtype is dtypes.resource:
+            # Each handle has the static shape of its variable, which is no shape of an element.
+            element_shape, infer_shape = None, False
         self._infer_shape = infer_shape
         self._first_write = first_write.FirstWrite(colocate_with_first_write_call)
         # The shape of the elements. It is in a list, which all objects for one array share.
@@ -119,8 +122,20 @@ class TensorArray:
         return self._dynamic_size
 
     @property
+    def infers_shape(self) -> bool:
+        """Whether the first write fixes the shape of the elements."""
+        return self._infer_shape
+
+    @property
     def graph(self) -> Any:
         return self.handle.graph
+
+    def restricted(
+        self, element_shape: tensor_shape.TensorShape, dynamic_size: bool
+    ) -> "TensorArray":
+        """Return this new object for an array whose elements have a static shape."""
+        self._shape, self._dynamic_size = [element_shape], dynamic_size
+        return self
 
     def with_flow(self, flow: graphs.Tensor) -> "TensorArray":
         """Return an object for the same array after the operation that computes `flow`."""
@@ -285,6 +300,8 @@ class TensorArray:
             return raw.Range(start, count, delta, name=scope)
 
     def _check_shape(self, shape: tensor_shape.TensorShape) -> None:
+        if self._dtype is dtypes.resource:
+            return
         if not shape.is_compatible_with(self.element_shape):
             raise ValueError(f"Inconsistent shapes: saw {shape} but expected {self.element_shape}")
         if self._infer_shape:

@@ -7,7 +7,7 @@ attributes.
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from capstan import errors
@@ -183,6 +183,15 @@ def amend(op: str, change: Callable[[Kernel], Kernel]) -> None:
     """Replace each row of `op`, on all device types, by the row that `change` returns for it."""
     for kernels in _ROWS.get(op, {}).values():
         kernels[:] = map(change, kernels)
+    listed.cache_clear()
+
+
+def specialise(
+    op: str, types: Mapping[str, frozenset[dtypes.DType]], change: Callable[[Kernel], Kernel]
+) -> None:
+    """Let the rows of `op` for CPUs serve `types` as the rows that `change` returns for them."""
+    kernels = _ROWS[op]["CPU"]
+    kernels[:0] = [replace(change(kernel), types={**kernel.types, **types}) for kernel in kernels]
     listed.cache_clear()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from capstan.core import dtypes, shapes
 from capstan.framework import facts, indexed_slices
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import handles, rules, typesets
 
 
 def _gather_shape(ctx: ShapeContext) -> rules.Shapes:
@@ -200,7 +200,7 @@ define(
         ("params: Tparams", "indices: Tindices"),
         ("output: Tparams",),
         attrs={"validate_indices": True},
-        shape=_gather_shape,
+        shape=handles.moved(_gather_shape, dtype="Tparams"),
         gradient=_gather,
         types={"Tindices": typesets.INDEX},
     )
@@ -211,7 +211,7 @@ define(
         ("params: Tparams", "indices: Tindices", "axis: Taxis"),
         ("output: Tparams",),
         attrs={"batch_dims": 0, "Taxis": dtypes.int32},
-        shape=_gather_v2_shape,
+        shape=handles.moved(_gather_v2_shape, dtype="Tparams"),
         gradient=_gather_v2,
         sizes=_gathered_sizes,
         types={"Tindices": typesets.INDEX, "Taxis": typesets.INDEX},

@@ -9,7 +9,7 @@ from capstan.core import dtypes, shapes, tensor_shape
 from capstan.core.arrays import Array
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import handles, rules, typesets
 
 
 def _concat_shape(ctx: ShapeContext) -> rules.Shapes:
@@ -199,7 +199,7 @@ define(
         ("output: T",),
         attrs={"Tidx": dtypes.int32},
         minima={"N": 2},
-        shape=_concat_shape,
+        shape=handles.moved(_concat_shape, slice(-1)),
         gradient=_concat,
         types={"Tidx": typesets.INDEX},
         value=_concat_value,
@@ -223,7 +223,7 @@ define(
         ("values: N * T",),
         ("output: T",),
         attrs={"axis": 0},
-        shape=_pack_shape,
+        shape=handles.moved(_pack_shape, handles.ALL),
         gradient=_pack,
         value=_pack_value,
         sizes=_pack_sizes,
@@ -236,7 +236,7 @@ define(
         ("output: num * T",),
         attrs={"num": int, "axis": 0},
         minima={"num": 0},
-        shape=_unpack_shape,
+        shape=handles.moved(_unpack_shape),
         sizes=_unpack_sizes,
         gradient=_unpack,
     )
@@ -248,7 +248,7 @@ define(
         ("output: num_split * T",),
         attrs={"num_split": int},
         minima={"num_split": 1},
-        shape=_split_shape,
+        shape=handles.moved(_split_shape, slice(1, 2)),
         gradient=_split,
         host=("split_dim",),
     )
@@ -260,7 +260,7 @@ define(
         ("output: num_split * T",),
         attrs={"num_split": int, "Tlen": dtypes.int64},
         minima={"num_split": 1},
-        shape=_split_v_shape,
+        shape=handles.moved(_split_v_shape),
         gradient=_split_v,
         types={"Tlen": typesets.INDEX},
         host=("size_splits", "split_dim"),

@@ -5,7 +5,7 @@ import numpy as np
 from capstan.core import dtypes, shapes
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import handles, rules, typesets
 
 
 def _transpose_shape(ctx: ShapeContext) -> rules.Shapes:
@@ -97,7 +97,7 @@ define(
         ("input: T", "multiples: Tmultiples"),
         ("output: T",),
         attrs={"Tmultiples": dtypes.int32},
-        shape=_tile_shape,
+        shape=handles.moved(_tile_shape),
         copies=rules.copies_same_shape,
         gradient=_tile,
         types={"Tmultiples": typesets.INDEX},

@@ -6,7 +6,7 @@ import numpy as np
 
 from capstan.core import dtypes, shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import handles, rules, typesets
 
 _EQUATED = (*typesets.COMPARABLE, *typesets.COMPLEX)
 _VALUES = {"Equal": rules.of_integers(np.equal), "NotEqual": rules.of_integers(np.not_equal)}
@@ -92,7 +92,7 @@ define(
         "Select",
         ("condition: bool", "t: T", "e: T"),
         ("output: T",),
-        shape=_select_shape,
+        shape=handles.moved(_select_shape, slice(1, 3)),
         gradient=_select,
     )
 )

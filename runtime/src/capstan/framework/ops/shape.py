@@ -8,7 +8,7 @@ from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import handles, rules, typesets
 
 
 def _shape_shape(ctx: ShapeContext) -> rules.Shapes:
@@ -170,7 +170,8 @@ def _rank_value(ctx: facts.ValueContext) -> Array | None:
 
 
 def _shape_sizes(ctx: facts.SizesContext, index: int) -> shapes.Shape:
-    return ctx.input_shapes[index]
+    shape = ctx.input_shapes[index]
+    return shapes.of_handles(shape) if ctx.attrs.get("T") is dtypes.resource else shape
 
 
 def _out_type(ctx: facts.ValueContext) -> type[Any]:
@@ -185,11 +186,11 @@ define(
         ("input: T",),
         ("output: out_type",),
         attrs={"out_type": dtypes.int32},
-        shape=_shape_shape,
+        shape=handles.moved(_shape_shape, keeps=False),
         not_differentiable=True,
         types={"out_type": typesets.INDEX},
         role=facts.Role.METADATA,
-        value=_shape_value,
+        value=handles.measured(_shape_value),
         sizes=_shape_sizes,
         host=("output",),
     )
@@ -200,11 +201,11 @@ define(
         ("input: N * T",),
         ("output: N * out_type",),
         attrs={"out_type": dtypes.int32},
-        shape=_shapes_shape,
+        shape=handles.moved(_shapes_shape, handles.ALL, keeps=False),
         not_differentiable=True,
         types={"out_type": typesets.INDEX},
         role=facts.Role.METADATA,
-        value=_shape_value,
+        value=handles.measured(_shape_value),
         sizes=_shape_sizes,
         host=("output",),
     )
@@ -219,7 +220,7 @@ define(
         not_differentiable=True,
         types={"out_type": typesets.INDEX},
         role=facts.Role.METADATA,
-        value=_size_value,
+        value=handles.measured(_size_value),
         host=("output",),
     )
 )
@@ -231,7 +232,7 @@ define(
         shape=rules.scalar,
         not_differentiable=True,
         role=facts.Role.METADATA,
-        value=_rank_value,
+        value=handles.measured(_rank_value),
         host=("output",),
     )
 )
@@ -241,7 +242,7 @@ define(
         ("tensor: T", "shape: Tshape"),
         ("output: T",),
         attrs={"Tshape": dtypes.int32},
-        shape=_reshape_shape,
+        shape=handles.moved(_reshape_shape),
         value=_reshape_value,
         sizes=rules.sizes_passed_on,
         copies=_keeps_shape,
@@ -256,7 +257,7 @@ define(
         ("input: T", "dim: Tdim"),
         ("output: T",),
         attrs={"Tdim": dtypes.int32},
-        shape=_expand_dims_shape,
+        shape=handles.moved(_expand_dims_shape),
         sizes=rules.sizes_passed_on,
         gradient=_expand_dims,
         types={"Tdim": typesets.INDEX},
@@ -269,7 +270,7 @@ define(
         ("input: T",),
         ("output: T",),
         attrs={"squeeze_dims": ()},
-        shape=_squeeze_shape,
+        shape=handles.moved(_squeeze_shape),
         sizes=rules.sizes_passed_on,
         gradient=_squeeze,
     )

@@ -6,7 +6,7 @@ from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules, strides, typesets
+from capstan.framework.ops import handles, rules, strides, typesets
 
 _MASKS = {
     "begin_mask": 0,
@@ -96,7 +96,7 @@ define(
         "Slice",
         ("input: T", "begin: Index", "size: Index"),
         ("output: T",),
-        shape=_slice_shape,
+        shape=handles.moved(_slice_shape),
         copies=rules.copies_same_shape,
         gradient=_slice,
         types={"Index": typesets.INDEX},
@@ -153,7 +153,7 @@ define(
         ("input: T", "begin: Index", "end: Index", "strides: Index"),
         ("output: T",),
         attrs=_MASKS,
-        shape=_strided_shape,
+        shape=handles.moved(_strided_shape),
         gradient=_strided,
         types={"Index": typesets.INDEX},
         value=_strided_value,

@@ -1,0 +1,121 @@
+"""Tensors of handles of resource variables: lists, arrays and queues of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan.framework.raw import raw
+from capstan.python.framework import function
+
+
+def read(handle: Any) -> Any:
+    return raw.ReadVariableOp(handle, dtype=tf.float32)
+
+
+def chosen_in_the_step(a: Any, b: Any) -> Any:
+    return tf.stack([a, b])[tf.placeholder_with_default(1, [])]
+
+
+def in_a_loop(a: Any, b: Any) -> Any:
+    handles = tf.stack([a, b])
+    return tf.while_loop(lambda i, _: i < 2, lambda i, _: (i + 1, handles[i]), [0, handles[0]])[1]
+
+
+def in_an_array(a: Any, b: Any) -> Any:
+    return tf.TensorArray(tf.resource, 2).write(0, a).write(1, b).read(1)
+
+
+def in_an_unstacked_array(a: Any, b: Any) -> Any:
+    return tf.TensorArray(tf.resource, 2).unstack(tf.stack([a, b])).read(1)
+
+
+def in_a_stacked_array(a: Any, b: Any) -> Any:
+    return tf.TensorArray(tf.resource, 2).write(0, a).write(1, b).stack()[1]
+
+
+def in_a_queue(a: Any, b: Any) -> Any:
+    queue = tf.FIFOQueue(1, [tf.resource], shapes=[[]])
+    with tf.control_dependencies([queue.enqueue(b)]):
+        return queue.dequeue()
+
+
+def in_a_function(a: Any, b: Any) -> Any:
+    return function.Defun(tf.resource)(lambda handles: tf.identity(handles)[1])(tf.stack([a, b]))
+
+
+WAYS: dict[str, Callable[[Any, Any], Any]] = {
+    "a stack": lambda a, b: tf.stack([a, b])[1],
+    "a matrix": lambda a, b: tf.stack([tf.stack([a, b]), tf.stack([b, a])])[1, 0],
+    "parts": lambda a, b: tf.unstack(tf.stack([a, b]))[1],
+    "halves": lambda a, b: tf.squeeze(tf.split(tf.stack([a, b]), 2)[1]),
+    "another shape": lambda a, b: tf.reshape(tf.stack([a, b]), [2, 1])[1, 0],
+    "one more axis": lambda a, b: tf.squeeze(tf.expand_dims(b, 0)),
+    "a gather": lambda a, b: tf.gather(tf.stack([a, b]), 1),
+    "a choice": lambda a, b: tf.where(tf.placeholder_with_default(False, []), a, b),
+    **{
+        each.__name__: each
+        for each in (
+            chosen_in_the_step,
+            in_a_loop,
+            in_an_array,
+            in_an_unstacked_array,
+            in_a_stacked_array,
+            in_a_queue,
+            in_a_function,
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", [[], [3]])
+def test_a_variable_is_read_by_a_handle_from_among_others(way: str, shape: list[int]) -> None:
+    a, b = (
+        tf.get_variable(name, shape, use_resource=True, initializer=tf.constant_initializer(number))
+        for number, name in enumerate("ab")
+    )
+    value = read(WAYS[way](a.handle, b.handle))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(session.run(value), np.ones(shape))
+
+
+def test_an_update_by_a_handle_from_a_stack_is_seen_afterwards() -> None:
+    a, b = (
+        tf.get_variable(name, [2], use_resource=True, initializer=tf.ones_initializer())
+        for name in "ab"
+    )
+    handles = tf.stack([a.handle, b.handle])
+    with tf.control_dependencies([raw.AssignAddVariableOp(handles[1], [1.0, 2.0])]):
+        values = [a.read_value(), b.read_value()]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(session.run(values), [[1, 1], [2, 3]])
+
+
+def test_each_handle_counts_as_one_element() -> None:
+    a = tf.get_variable("a", [5, 6], use_resource=True)
+    b = tf.get_variable("b", [7], use_resource=True)
+    handles = tf.stack([a.handle, b.handle, a.handle])
+    assert handles.shape.as_list() == [3]
+    with tf.Session() as session:
+        assert session.run([tf.shape(handles), tf.size(handles), tf.rank(handles)])[1:] == [3, 1]
+
+
+def test_a_function_maps_over_handles() -> None:
+    names = "ab"
+    handles = tf.stack(
+        [
+            tf.get_variable(
+                name, [2], use_resource=True, initializer=tf.constant_initializer(number)
+            ).handle
+            for number, name in enumerate(names)
+        ]
+    )
+    values = tf.map_fn(read, handles, dtype=tf.float32)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(session.run(values), [[0, 0], [1, 1]])
