@@ -39,6 +39,51 @@ def test_a_step_for_one_device_takes_the_elements_of_all(place: int) -> None:
         assert [session.run(element) for _ in range(2)] == [place, 2 + place]
 
 
+def test_devices_that_step_separately_get_the_elements_in_turn() -> None:
+    iterator = elements(tf.data.Dataset.range(7))
+    first, second = iterator.get_next()
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 3})) as session:
+        for _ in range(2):
+            session.run(iterator.initializer)
+            steps = (first, second, second, second, first, first)
+            assert [session.run(step) for step in steps] == [0, 1, 3, 5, 2, 4]
+
+
+def test_a_device_gets_its_element_by_its_name() -> None:
+    iterator = elements(tf.data.Dataset.range(4))
+    element = iterator.get_next("/cpu:2")
+    assert element.device == "/device:CPU:2"
+    with pytest.raises(ValueError, match="'/cpu:7' is not in list"):
+        iterator.get_next("/cpu:7")
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 3})) as session:
+        session.run(iterator.initializer)
+        assert [session.run(element) for _ in range(2)] == [1, 3]
+
+
+def test_the_end_is_an_optional_without_a_value() -> None:
+    iterator = elements(tf.data.Dataset.range(3))
+    found = iterator.get_next_as_optional()
+    has_values = [each.has_value() for each in found]
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        assert session.run([has_values, [each.get_value() for each in found]]) == [
+            [True, True],
+            [0, 1],
+        ]
+        assert session.run([has_values, found[0].get_value()]) == [[True, False], 2]
+        assert session.run(has_values) == [False, False]
+
+
+def test_an_error_belongs_to_the_device_whose_turn_it_is() -> None:
+    source = tf.data.Dataset.range(4).map(lambda x: tf.check_numerics(1 / (x - 1), "infinite"))
+    first, second = elements(source).get_next()
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 3})) as session:
+        session.run(first.graph.get_operation_by_name("group_deps"))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="infinite"):
+            session.run(second)
+        assert [session.run(first), session.run(first), session.run(second)] == [-1, 1, 0.5]
+
+
 def test_a_thread_pool_sets_the_options_of_a_dataset() -> None:
     pool = threadpool.PrivateThreadPool(3, display_name="images", max_intra_op_parallelism=2)
     options = threadpool.override_threadpool(tf.data.Dataset.range(2), pool).options()

@@ -6,11 +6,21 @@ Source: python/data/ops/multi_device_iterator_ops.py and python/data/experimenta
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from capstan.api import array_ops, context, data_options, dataset, nest, replicated_inputs
+from capstan.api import (
+    array_ops,
+    context,
+    control_flow_ops,
+    data_optional,
+    data_options,
+    data_structure,
+    dataset,
+    nest,
+)
+from capstan.framework.raw import raw
 
 
 class MultiDeviceIterator:
-    """Gives the elements of a dataset to devices in turn."""
+    """Gives the elements of a dataset to devices in turn, also if the devices step separately."""
 
     def __init__(
         self,
@@ -27,34 +37,60 @@ class MultiDeviceIterator:
         """
         self._devices = list(devices)
         self._source_device = source_device
-        ahead = max(max_buffer_size, prefetch_buffer_size) * len(self._devices)
+        self._element_spec = dataset.element_spec
         with context.device(source_device):
-            self._iterator = dataset.prefetch(ahead).make_initializable_iterator()
+            self._iterators = self._dealt(dataset, max(max_buffer_size, prefetch_buffer_size))
+            self._initializer = control_flow_ops.group(
+                *(iterator.initializer for iterator in self._iterators)
+            )
+
+    def _dealt(self, source: dataset.Dataset, ahead: int) -> list[Any]:
+        """Return an initializable iterator for each device."""
+        count = len(self._devices)
+        variants = raw._DealDataset(
+            source.prefetch(ahead * count)._variant_tensor,
+            num_devices=count,
+            name="MultiDeviceIterator",
+            **data_structure.flat(self._element_spec),
+        )
+        return [
+            dataset.Dataset(variant, self._element_spec).make_initializable_iterator()
+            for variant in variants
+        ]
 
     @property
     def initializer(self) -> Any:
         """The operation that starts the iterator from the beginning. Run it first."""
-        return self._iterator.initializer
+        return self._initializer
 
     @property
     def element_spec(self) -> Any:
         """The specification of an element."""
-        return self._iterator.element_spec
+        return self._element_spec
 
-    def get_next(self) -> list[Any]:
-        """Return the next element for each device, on the device.
+    def get_next(self, device: str | None = None) -> Any:
+        """Return the next element for `device`, or a list with one for each device.
 
-        A step takes the elements of all devices. It fails with OutOfRangeError if one is missing.
+        A step takes only the elements that it computes. It fails with OutOfRangeError if one is
+        missing.
+
+        Raises:
+            ValueError: the iterator does not serve `device`.
         """
+        if device is not None:
+            return self._next_of(self._devices.index(device))
+        return [self._next_of(number) for number in range(len(self._devices))]
+
+    def _next_of(self, number: int) -> Any:
         with context.device(self._source_device):
-            parts = replicated_inputs.in_turn(self._iterator, len(self._devices))
-        elements = []
-        for device, part in zip(self._devices, parts, strict=True):
-            with context.device(device):
-                elements.append(
-                    nest.map_structure(array_ops.identity, part, expand_composites=True)
-                )
-        return elements
+            element = self._iterators[number].get_next()
+        with context.device(self._devices[number]):
+            return nest.map_structure(array_ops.identity, element, expand_composites=True)
+
+    def get_next_as_optional(self) -> list[Any]:
+        """Return an Optional for each device: the next element for it, or none at the end."""
+        with context.device(self._source_device):
+            return [data_optional.get_next_as_optional(each) for each in self._iterators]
 
 
 class PrivateThreadPool(NamedTuple):
