@@ -89,7 +89,9 @@ def write_function(
     arguments = [f"a{index}" for index in range(len(called.feeds))]
     edges = frozenset(called.tensor_dtypes)
     with out.function("call", ", ".join(arguments)):
-        emission = _Emission(called, resources, out.inner(), edges, keep, cancelled)
+        emission = _Emission(
+            called, resources, out.inner(), edges, keep, cancelled, has_buffers=False
+        )
         out.line(f"        return ({source.items(emission.write_call(arguments))})")
         emission.finish()
     if out.loops:
@@ -109,11 +111,15 @@ class _Emission:
         unplanned: frozenset[ir.Edge] = frozenset(),
         keep: binder.Keep | None = None,
         cancelled: cancellation.Cancellation | None = None,
+        *,
+        has_buffers: bool = True,
     ) -> None:
         """Write to `out`, or to a new writer. The tensors `unplanned` get no buffer.
 
-        `cancelled` ends the waits of a function.
+        `cancelled` ends the waits of a function. Without `has_buffers`, no tensor of a loop gets a
+        buffer either.
         """
+        self._has_buffers = has_buffers
         self._cancelled = cancelled or cancellation.Cancellation()
         self._part = part
         self._keep = keep
@@ -222,8 +228,15 @@ class _Emission:
     def _enter(self, called: parts.Part, out: source.Writer) -> "_Emission":
         if self._out.timed is None:
             called = elementwise_groups.fuse(called, self._resources)
-        carried = loops.carried_edges(called, segments.shares, called.fetches)
-        return _Emission(called, self._resources, out, carried, self._keep, self._cancelled)
+        unplanned = (
+            loops.carried_edges(called, segments.shares, called.fetches)
+            if self._has_buffers
+            else frozenset(called.tensor_dtypes)
+        )
+        return _Emission(
+            called, self._resources, out, unplanned, self._keep, self._cancelled,
+            has_buffers=self._has_buffers,
+        )  # fmt: skip
 
     def _node(self, node: ir.Node) -> None:
         """Write a node, and release the buffers of the tensors that it is the last to use."""
