@@ -78,5 +78,41 @@ def test_pools_of_every_size_and_their_gradients(
         pooled = tf.nn.max_pool(given, *sides, "SAME")
         found, slopes = session.run([pooled, tf.gradients(pooled, given, weights)[0]], {given: x})
     np.testing.assert_array_equal(found, wanted)
+    for window in itertools.product(*(range(axis.count) for axis in axes)):
+        first = tuple(positions(axis, at)[0] for axis, at in zip(axes, window, strict=True))
+        if np.isnan(x[first]) or places[window] == x.size:
+            places[window] = np.ravel_multi_index(first, x.shape)
     sums = np.bincount(places.ravel(), weights.ravel(), x.size + 1)[:-1]
     np.testing.assert_array_equal(slopes.ravel(), sums)
+
+
+NAN = np.nan
+SLOPES = {
+    "only NaN": ([[NAN, NAN], [NAN, NAN]], [[1, 0], [0, 0]]),
+    "a NaN first": ([[NAN, 1], [2, 3]], [[1, 0], [0, 0]]),
+    "a NaN later": ([[1, NAN], [2, 0]], [[0, 0], [1, 0]]),
+    "nothing above the lowest number": ([[-np.inf] * 2] * 2, [[1, 0], [0, 0]]),
+}
+
+
+@pytest.mark.parametrize("case", SLOPES)
+@pytest.mark.parametrize("is_volume", [False, True])
+def test_the_gradient_of_a_window_of_an_image_never_vanishes(case: str, is_volume: bool) -> None:
+    numbers, slopes = SLOPES[case]
+    shape, sides = ([1, 1, 2, 2, 1], [1, 1, 2, 2, 1]) if is_volume else ([1, 2, 2, 1], [1, 2, 2, 1])
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(np.reshape(numbers, shape), tf.float32)
+        pool = tf.nn.max_pool3d if is_volume else tf.nn.max_pool
+        found = session.run(tf.gradients(pool(x, sides, sides, "VALID"), x)[0])
+    if is_volume and case != "a NaN later":
+        # TensorFlow looks for the element that is equal to the result of the pool.
+        slopes = [[0, 0], [0, 1]] if case == "a NaN first" else np.zeros([2, 2])
+    np.testing.assert_array_equal(found.reshape(2, 2), slopes)
+
+
+def test_an_infinite_gradient_stays_at_the_largest_element() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant([[[[1.0], [2.0]], [[3.0], [0.0]]]])
+        pooled = tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+        found = session.run(tf.gradients(pooled, x, tf.constant([[[[np.inf]]]]))[0])
+    np.testing.assert_array_equal(found.reshape(2, 2), [[0, 0], [np.inf, 0]])

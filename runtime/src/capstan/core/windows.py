@@ -61,6 +61,24 @@ class Windows:
                 stop = last * self.stride + shift + 1
                 yield offset, slice(first, last + 1), slice(start, stop, self.stride)
 
+    def first_inside(self) -> Iterator[tuple[slice, slice]]:
+        """Yield the windows and their first elements that are not padding.
+
+        An item is a slice of windows and the slice of the axis without padding, as for `inside`.
+        A window of padding alone is in no item, and any other window is in one.
+        """
+        for offset, outputs, elements in self.inside():
+            total = outputs.stop - outputs.start
+            # The elements of offset 0, and those before which there is only padding.
+            number = -((elements.start - self.dilation) // self.stride) if offset else total
+            number = min(number, total)
+            if number > 0:
+                stop = elements.start + (number - 1) * self.stride + 1
+                yield (
+                    slice(outputs.start, outputs.start + number),
+                    slice(elements.start, stop, self.stride),
+                )
+
 
 def count(size: int, width: int, stride: int, dilation: int, padding: Padding) -> int:
     """Return the number of windows over an axis of known size.

@@ -119,11 +119,20 @@ def _max(node: NodeContext) -> Function:
     return max_pool
 
 
+def _firsts(axes: tuple[windows.Windows, ...]) -> Iterator[tuple[Places, Places]]:
+    """Yield the outputs, and the first element of the window of each output."""
+    for parts in itertools.product(*(tuple(axis.first_inside()) for axis in axes)):
+        yield tuple(part[0] for part in parts), tuple(part[1] for part in parts)
+
+
 def _chosen(
-    axes: tuple[windows.Windows, ...], x: Array, largest: Array
+    axes: tuple[windows.Windows, ...], x: Array, largest: Array, is_left: Array
 ) -> Iterator[tuple[Places, Places, Array]]:
-    """For each place in a window, yield also whether its element is the first of the largest."""
-    is_left = np.ones_like(largest, dtype=bool)
+    """For each place in a window, yield also whether its element is the first of the largest.
+
+    `is_left` is true for the windows whose element is looked for. In the end it is true for those
+    of them that hold no element like the largest.
+    """
     for outputs, elements in _places(axes):
         left = is_left[outputs]
         is_chosen = np.equal(x[elements], largest[outputs])
@@ -133,22 +142,71 @@ def _chosen(
 
 
 def _max_grad(node: NodeContext) -> Function:
+    """Return the gradient of a pool over volumes. The gradient of a window of NaN goes nowhere."""
+
     def max_grad(x: Array, largest: Array, grad: Array) -> Array:
-        axes = _windows(node, x.shape)
-        for name, value in (("orig_output", largest), ("grad", grad)):
-            _check_like(name, value, _counts(axes))
-        if is_on_host(x) and largest_in_windows.is_search_faster(x, axes):
-            places = largest_in_windows.first_largest(x, largest, axes)
-            slopes = np.zeros(x.size + 1, x.dtype)
-            np.add.at(slopes, places.reshape(-1), grad.reshape(-1))
-            return slopes[:-1].reshape(x.shape)
-        result = np.zeros_like(x)
-        for outputs, elements, is_chosen in _chosen(axes, x, largest):
-            target = result[elements]
-            np.add(target, np.multiply(grad[outputs], is_chosen), target)
+        axes = _checked_windows(node, x, largest, grad)
+        is_left = np.ones_like(largest, dtype=bool)
+        return _largest_grad(axes, x, largest, grad, is_left)
+
+    return max_grad
+
+
+def _max_grad_of_images(node: NodeContext) -> Function:
+    """Return the gradient of a pool over images.
+
+    TensorFlow looks for the largest element again. Nothing is above a NaN, so if the first element
+    of a window is a NaN, it gets the gradient. It also gets the gradient if no other element can.
+    """
+
+    def max_grad(x: Array, largest: Array, grad: Array) -> Array:
+        axes = _checked_windows(node, x, largest, grad)
+        takes_first = np.zeros_like(largest, dtype=bool)
+        for outputs, elements in _firsts(axes):
+            np.not_equal(x[elements], x[elements], takes_first[outputs])
+        is_left = np.logical_not(takes_first)
+        result = _largest_grad(axes, x, largest, grad, is_left)
+        np.logical_or(takes_first, is_left, takes_first)
+        if not is_on_host(x) or takes_first.any():
+            for outputs, elements in _firsts(axes):
+                _add_chosen(result[elements], grad[outputs], takes_first[outputs])
         return result
 
     return max_grad
+
+
+def _checked_windows(
+    node: NodeContext, x: Array, largest: Array, grad: Array
+) -> tuple[windows.Windows, ...]:
+    axes = _windows(node, x.shape)
+    for name, value in (("orig_output", largest), ("grad", grad)):
+        _check_like(name, value, _counts(axes))
+    return axes
+
+
+def _largest_grad(
+    axes: tuple[windows.Windows, ...], x: Array, largest: Array, grad: Array, is_left: Array
+) -> Array:
+    """Return the gradient of the windows in `is_left`, which goes to their largest elements.
+
+    In the end, `is_left` is as for `_chosen`.
+    """
+    if is_on_host(x) and largest_in_windows.is_search_faster(x, axes):
+        places = largest_in_windows.first_largest(x, largest, axes)
+        places[~is_left] = x.size
+        np.equal(places, x.size, is_left)
+        slopes = np.zeros(x.size + 1, x.dtype)
+        np.add.at(slopes, places.reshape(-1), grad.reshape(-1))
+        return slopes[:-1].reshape(x.shape)
+    result = np.zeros_like(x)
+    for outputs, elements, is_chosen in _chosen(axes, x, largest, is_left):
+        _add_chosen(result[elements], grad[outputs], is_chosen)
+    return result
+
+
+def _add_chosen(target: Array, grad: Array, is_chosen: Array) -> None:
+    # A product with zeros would be NaN for an infinite gradient.
+    np.add(target, np.where(is_chosen, grad, grad.dtype.type(0)), target)
 
 
 def _max_grad_grad(node: NodeContext) -> Function:
@@ -157,9 +215,10 @@ def _max_grad_grad(node: NodeContext) -> Function:
         _check_like("orig_output", largest, _counts(axes))
         _check_like("grad", grad, x.shape)
         result = np.zeros_like(largest)
-        for outputs, elements, is_chosen in _chosen(axes, x, largest):
+        is_left = np.ones_like(largest, dtype=bool)
+        for outputs, elements, is_chosen in _chosen(axes, x, largest, is_left):
             target = result[outputs]
-            np.add(target, np.multiply(grad[elements], is_chosen), target)
+            _add_chosen(target, grad[elements], is_chosen)
         return result
 
     return max_grad_grad
@@ -306,16 +365,17 @@ def _sizes_given(make: Callable[[NodeContext], Function]) -> Callable[[NodeConte
 
 for _op, _make in (
     ("MaxPool{}", _max),
-    ("MaxPool{}Grad", _max_grad),
     ("MaxPool{}GradGrad", _max_grad_grad),
     ("AvgPool{}", _mean),
     ("AvgPool{}Grad", _mean_grad),
 ):
     for _kind in ("", "3D"):
         register(Kernel(_op.format(_kind), _within_images(_make)))
+register(Kernel("MaxPoolGrad", _within_images(_max_grad_of_images)))
+register(Kernel("MaxPool3DGrad", _within_images(_max_grad)))
 for _op, _make in (
     ("MaxPoolV2", _max),
-    ("MaxPoolGradV2", _max_grad),
+    ("MaxPoolGradV2", _max_grad_of_images),
     ("MaxPoolGradGradV2", _max_grad_grad),
 ):
     register(Kernel(_op, _sizes_given(_make)))
