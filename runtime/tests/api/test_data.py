@@ -421,3 +421,65 @@ def test_resampled_elements_have_the_wanted_classes(initial: Any) -> None:
         classes, values = session.run(pair)
     assert (classes == (values >= 180)).all()
     assert 0.4 < classes.mean() < 0.6
+
+
+def test_a_loop_in_a_map_function_computes_with_tensors_of_known_shapes() -> None:
+    def summed(x: Any) -> Any:
+        return tf.while_loop(
+            lambda i, _: i < x,
+            lambda i, total: (i + 1, total + tf.reduce_sum(tf.cast(tf.fill([3], i), tf.int32))),
+            [tf.constant(0, tf.int64), 0],
+        )[1]
+
+    element = Dataset.range(4).map(summed).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert drained(session, element) == [0, 0, 3, 9]
+
+
+def test_a_component_may_be_a_tensor_array() -> None:
+    def written(x: Any) -> dict[str, Any]:
+        array = tf.TensorArray(tf.int64, 2, element_shape=[])
+        return {"array": array.write(0, x).write(1, x * x), "x": x}
+
+    source = Dataset.range(3).map(written)
+    assert source.element_spec["array"] == tf.TensorArraySpec([], tf.int64)
+    total = source.map(lambda element: element["array"].stack() + element["x"])
+    element = total.make_one_shot_iterator().get_next()
+    direct = source.make_one_shot_iterator().get_next()["array"].read(1)
+    with tf.Session() as session:
+        np.testing.assert_array_equal(drained(session, element), [[0, 0], [2, 2], [4, 6]])
+        assert drained(session, direct) == [0, 1, 4]
+    with pytest.raises(TypeError, match="Stack it first"):
+        source.batch(2)
+
+
+def test_an_array_outside_of_the_dataset_may_be_an_element() -> None:
+    array = tf.TensorArray(tf.float32, 2).write(0, [1.0, 2.0]).write(1, [3.0, 4.0])
+    element = Dataset.from_tensors(array).map(lambda given: given.read(1))
+    iterator = element.make_initializable_iterator()
+    value = iterator.get_next()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        np.testing.assert_array_equal(session.run(value), [3, 4])
+
+
+def test_the_number_of_open_datasets_of_an_interleave_has_a_default() -> None:
+    def twice(x: Any) -> Any:
+        return Dataset.from_tensors(x).repeat(2)
+
+    for calls in (None, tf.data.experimental.AUTOTUNE):
+        source = Dataset.range(3).interleave(twice, num_parallel_calls=calls)
+        element = source.make_one_shot_iterator().get_next()
+        with tf.Session() as session:
+            assert sorted(drained(session, element)) == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("calls", "message"),
+    [(0, "must be greater than zero"), (3, "must less than or equal to cycle_length")],
+)
+def test_an_interleave_refuses_a_number_of_calls(calls: int, message: str) -> None:
+    source = Dataset.range(3).interleave(Dataset.from_tensors, 2, num_parallel_calls=calls)
+    iterator = source.make_initializable_iterator()
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        session.run(iterator.initializer)

@@ -7,6 +7,7 @@ import pytest
 
 import capstan as tf
 from capstan import errors
+from capstan.framework.raw import raw
 from capstan.resources import bundle
 
 Dataset = tf.data.Dataset
@@ -72,3 +73,18 @@ def test_a_damaged_state_of_an_iterator_is_refused(tmp_path: Path) -> None:
     data.write_bytes(content)
     with pytest.raises(errors.DataLossError, match="the checksum of element 0 does not match"):
         bundle.Bundle(path).read("IteratorV2:0_STATE")
+
+
+def test_the_state_of_an_iterator_is_a_tensor_that_can_be_serialized() -> None:
+    iterator = Dataset.range(9).make_initializable_iterator()
+    element, handle = iterator.get_next(), iterator._iterator_resource
+    content = tf.io.serialize_tensor(raw.SerializeIterator(handle))
+    given = tf.placeholder(tf.string, [])
+    restored = raw.DeserializeIterator(handle, tf.io.parse_tensor(given, tf.variant))
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        assert [session.run(element) for _ in range(2)] == [0, 1]
+        state = session.run(content)
+        assert session.run(element) == 2
+        session.run(restored, {given: state})
+        assert [session.run(element) for _ in range(2)] == [2, 3]

@@ -1,12 +1,14 @@
 """The methods of `tf.data.Dataset` that call functions (python/data/ops/dataset_ops.py)."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from capstan.api import data_base, data_functions, data_structure
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
+
+_AUTOTUNE: Final = -1
 
 
 class Calling(data_base.Base):
@@ -62,13 +64,14 @@ class Calling(data_base.Base):
     def interleave(
         self,
         map_func: Callable[..., Any],
-        cycle_length: Any,
+        cycle_length: Any = _AUTOTUNE,
         block_length: Any = 1,
         num_parallel_calls: Any = None,
     ) -> Any:
         """Return `block_length` elements of each of the datasets `map_func(element)` in turn.
 
-        `cycle_length` datasets are open at a time. `num_parallel_calls` does not change the order.
+        `cycle_length` datasets are open at a time. By default, Capstan chooses the number.
+        `num_parallel_calls` does not change the order.
 
         Raises:
             TypeError: `map_func` does not return a dataset.

@@ -7,12 +7,13 @@ An element is a tensor, or a tuple, namedtuple or dict of elements. In contrast 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from capstan.api import tensor_array_spec
 from capstan.api.ragged import spec as ragged_spec
 from capstan.api.ragged import tensor as ragged_tensor
 from capstan.api.type_spec import SparseTensorSpec as SparseTensorSpec
 from capstan.api.type_spec import TensorSpec as TensorSpec
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import convert, nest, sparse_tensor
+from capstan.framework import convert, nest, sparse_tensor, tensor_array
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -20,7 +21,7 @@ _SPARSE = sparse_tensor.SparseTensor, sparse_tensor.SparseTensorValue
 
 
 def converted(value: Any, name: str = "component") -> Any:
-    """Return an element whose leaves are tensors or datasets.
+    """Return an element whose leaves are tensors, TensorArrays or datasets.
 
     Raises:
         TypeError, ValueError: a leaf cannot be converted to a tensor.
@@ -35,6 +36,8 @@ def converted(value: Any, name: str = "component") -> Any:
             return sparse_tensor.SparseTensor.from_value(leaf)
         if ragged_tensor.is_ragged(leaf):
             return ragged_tensor.converted(leaf)
+        if isinstance(leaf, tensor_array.TensorArray):
+            return leaf
         return convert.convert_to_tensor(leaf, name=f"{name}_{number}")
 
     return mapped(convert_leaf, value)
@@ -66,6 +69,8 @@ def spec_of(element: Any) -> Any:
             return SparseTensorSpec(leaf.shape, leaf.dtype)
         if isinstance(leaf, ragged_tensor.RaggedTensor):
             return ragged_spec.RaggedTensorSpec.from_value(leaf)
+        if isinstance(leaf, tensor_array.TensorArray):
+            return tensor_array_spec.TensorArraySpec.from_value(leaf)
         found = getattr(leaf, "_dataset_spec", None)
         return found or TensorSpec(leaf.shape, leaf.dtype.base_dtype)
 
@@ -83,6 +88,8 @@ def _tensor(leaf: Any) -> Any:
         return raw.SerializeSparse(*parts, out_type=dtypes.variant)
     if isinstance(leaf, ragged_tensor.RaggedTensor):
         return leaf._to_variant()
+    if isinstance(leaf, tensor_array.TensorArray):
+        return tensor_array_spec.packed(leaf)
     return getattr(leaf, "_variant_tensor", leaf)
 
 

@@ -42,7 +42,7 @@ class ListArray(tensor_array.TensorArray, is_list=True):
         graph = graphs.graph_of([size])
         with graph.as_default(), graph.name_scope(name or "TensorArrayV2") as scope:
             self._flow = raw.TensorListReserve(
-                _sizes(self._shape[0]), size, element_dtype=self._dtype, name=scope
+                sizes_of(self._shape[0]), size, element_dtype=self._dtype, name=scope
             )
 
     @property
@@ -68,7 +68,7 @@ class ListArray(tensor_array.TensorArray, is_list=True):
         value: graphs.Tensor = raw.TensorListGetItem(
             self._flow,
             index,
-            _sizes(self.element_shape),
+            sizes_of(self.element_shape),
             element_dtype=self._dtype,
             name=name or "TensorArrayV2Read/TensorListGetItem",
         )
@@ -88,7 +88,7 @@ class ListArray(tensor_array.TensorArray, is_list=True):
     def stack(self, name: str | None = None) -> graphs.Tensor:
         value: graphs.Tensor = raw.TensorListStack(
             self._flow,
-            _sizes(self.element_shape),
+            sizes_of(self.element_shape),
             element_dtype=self._dtype,
             name=name or "TensorArrayV2Stack/TensorListStack",
         )
@@ -98,7 +98,7 @@ class ListArray(tensor_array.TensorArray, is_list=True):
         value: graphs.Tensor = raw.TensorListGather(
             self._flow,
             indices,
-            _sizes(self.element_shape),
+            sizes_of(self.element_shape),
             element_dtype=self._dtype,
             name=name,
         )
@@ -110,13 +110,13 @@ class ListArray(tensor_array.TensorArray, is_list=True):
         no_lengths = convert.constant([], dtypes.int64, name="leading_dims")
         value: graphs.Tensor
         value, _ = raw.TensorListConcatV2(
-            self._flow, _sizes(known), no_lengths, element_dtype=self._dtype, name=name
+            self._flow, sizes_of(known), no_lengths, element_dtype=self._dtype, name=name
         )
         return value
 
     def unstack(self, value: Any, name: str | None = None) -> "ListArray":
         value = self._element(value, from_axis=1)
-        rest = _sizes(value.shape[1:])
+        rest = sizes_of(value.shape[1:])
         return self.with_flow(
             raw.TensorListFromTensor(
                 value, rest, name=name or "TensorArrayUnstack/TensorListFromTensor"
@@ -142,7 +142,7 @@ class ListArray(tensor_array.TensorArray, is_list=True):
         known = convert.constant_value(lengths)
         if known is not None and value.shape.ndims is not None and len(set(known)) == 1:
             self._check_shape(tensor_shape.TensorShape([int(known[0]), *value.shape[1:]]))
-        flow = raw.TensorListSplit(value, _sizes(self.element_shape), lengths, name=name)
+        flow = raw.TensorListSplit(value, sizes_of(self.element_shape), lengths, name=name)
         return self.with_flow(flow)
 
     def size(self, name: str | None = None) -> graphs.Tensor:
@@ -170,7 +170,7 @@ class ListArray(tensor_array.TensorArray, is_list=True):
         return tensor
 
 
-def _sizes(shape: tensor_shape.TensorShape) -> Any:
+def sizes_of(shape: tensor_shape.TensorShape) -> Any:
     """Return a static shape in the form that operations on lists take."""
     if shape.ndims is None:
         return np.int32(-1)

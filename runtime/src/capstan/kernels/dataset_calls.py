@@ -84,6 +84,16 @@ def _interleave(
     return dataset_functions.Interleave(spec, source, call, open_count, length, is_parallel)
 
 
+def _interleave_in_parallel(
+    spec: Spec, source: Dataset, call: Captured, cycle: Any, block: Any, *options: Any
+) -> Dataset:
+    *_, calls = options
+    count, open_count = datasets.parallelism(calls), rejection.number(cycle, "cycle_length")
+    if count > open_count != dataset_threads.AUTOTUNE:
+        raise invalid("num_parallel_calls must less than or equal to cycle_length.")
+    return _interleave(spec, source, call, cycle, block)
+
+
 def _scan(node: NodeContext) -> Function:
     spec, count = datasets.spec_of(node), len(node.attrs["Tstate"])
     kept, kind = datasets.captured(node, "f"), _kind_of(node)
@@ -138,9 +148,9 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "TakeWhileDataset": _calling(dataset_functions.TakeWhile, "predicate"),
     "FlatMapDataset": _calling(dataset_functions.FlatMap),
     "InterleaveDataset": _calling(functools.partial(_interleave, is_parallel=False)),
-    "ParallelInterleaveDatasetV2": _calling(_interleave),
-    "ParallelInterleaveDatasetV3": _calling(_interleave),
-    "ParallelInterleaveDatasetV4": _calling(_interleave),
+    "ParallelInterleaveDatasetV2": _calling(_interleave_in_parallel),
+    "ParallelInterleaveDatasetV3": _calling(_interleave_in_parallel),
+    "ParallelInterleaveDatasetV4": _calling(_interleave_in_parallel),
     "ParallelInterleaveDataset": _calling(_interleave),
     "ExperimentalParallelInterleaveDataset": _calling(_interleave),
     "LegacyParallelInterleaveDatasetV2": _calling(_interleave),

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import attr_value, dtypes, shapes, tensor_proto
+from capstan.core import attr_value, dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.kernels import csv, numbers
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number, string
-from capstan.resources import elements
+from capstan.resources import elements, variant, variant_message
 
 
 def _decode_csv(node: NodeContext) -> Function:
@@ -193,7 +193,7 @@ def _parse_tensor(node: NodeContext) -> Function:
                 f"({_shown(dtype)})"
             )
         try:
-            return np.asarray(tensor_proto.ndarray(proto))
+            return variant_message.array_of(proto)
         except (ValueError, TypeError) as fault:
             raise invalid(f"Could not parse `serialized` as TensorProto: {fault}") from fault
 
@@ -205,8 +205,10 @@ def _shown(dtype: dtypes.DType | None) -> str:
 
 
 def _serialize_tensor(node: NodeContext) -> Function:
+    (dtype,) = node.input_dtypes
+
     def serialize(tensor: Any) -> Array:
-        proto = tensor_proto.make(np.asarray(tensor))
+        proto = variant.tensor_to_proto(tensor, dtype)
         return elements.scalar(proto.SerializeToString())
 
     return serialize

@@ -47,7 +47,7 @@ def _read(content: bytes) -> variant.Variant | None:
 def _variant(proto: Any) -> variant.Variant | None:
     if not proto.type_name:
         return None
-    tensors = list(map(_tensor, proto.tensors))
+    tensors = list(map(array_of, proto.tensors))
     if proto.type_name == tensor_list.TensorList.type_name:
         found = tensor_list.from_parts(proto.metadata, tensors)
         for each in proto.tensors:
@@ -72,7 +72,12 @@ def _variant(proto: Any) -> variant.Variant | None:
     raise TypeError(f"Capstan has no variant '{proto.type_name}'")
 
 
-def _tensor(proto: Any) -> Array:
+def array_of(proto: Any) -> Array:
+    """Return the tensor of a TensorProto, which may hold variants.
+
+    Raises:
+        TypeError, ValueError: the message does not describe a tensor that Capstan knows.
+    """
     if proto.dtype != dtypes.variant.as_datatype_enum:
         return tensor_proto.ndarray(proto)
     shape = tensor_shape.to_shape(proto.tensor_shape)
