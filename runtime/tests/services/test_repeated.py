@@ -387,6 +387,45 @@ def test_a_step_waits_for_room_with_half_of_the_elements_that_the_queue_holds() 
         waiting.join()
 
 
+def of_queue(count: int, folder: pathlib.Path) -> tuple[Any, Any, Any]:
+    """Return a number of a queue, the operation that fills the queue, and the numbers left."""
+    source = tf.FIFOQueue(count, [tf.int32], [[]])
+    left = source.dequeue_up_to(source.size())
+    return source.dequeue(), source.enqueue_many([tf.range(count)]), left
+
+
+def of_file(count: int, folder: pathlib.Path) -> tuple[Any, Any, Any]:
+    """Return a number of a file as `of_queue`."""
+    (folder / "numbers").write_text("".join(f"{number}\n" for number in range(count)))
+    reader, names = tf.TextLineReader(), tf.FIFOQueue(2, [tf.string], [[]])
+    number = tf.string_to_number(reader.read(names)[1], tf.int32)
+    left = tf.string_to_number(reader.read_up_to(names, count)[1], tf.int32)
+    return number, names.enqueue(str(folder / "numbers")), left
+
+
+@pytest.mark.parametrize("source", [of_queue, of_file])
+def test_elements_that_wait_for_a_queue_go_back_when_it_closes(
+    source: Callable[[int, pathlib.Path], tuple[Any, Any, Any]], tmp_path: pathlib.Path
+) -> None:
+    number, fill, left = source(100, tmp_path)
+    queue = tf.FIFOQueue(40, [tf.int32], [[]])
+    target, size, taken = queue.enqueue(number), queue.size(), queue.dequeue_many(5)
+    close, rest = queue.close(cancel_pending_enqueues=True), queue.dequeue_up_to(100)
+    end = cancellation.Cancellation()
+    with tf.Session() as session:
+        session.run(fill)
+        session.run_until(end, target)
+        waiting = background.Background(lambda: session.run_until(end, target))
+        assert session.run(taken).tolist() == list(range(5))
+        # The step has 20 elements now, and room for 5 of them.
+        background.until(lambda: session.run(size) == 40)
+        session.run(close)
+        with pytest.raises(tf.errors.CancelledError):
+            waiting.join()
+        assert session.run(rest).tolist() == list(range(5, 45))
+        assert session.run(left).tolist() == list(range(45, 100))
+
+
 def test_each_of_several_elements_gets_random_numbers_of_its_own() -> None:
     source = tf.FIFOQueue(COUNT, [tf.float32], [[]])
     queue = tf.FIFOQueue(4 * COUNT, [tf.float32], [[]])

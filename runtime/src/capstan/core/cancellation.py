@@ -20,7 +20,7 @@ class Cancellation:
     error and the callback. Only one call removes the callback from the dict, and runs it.
     """
 
-    __slots__ = ("_callbacks", "_ends", "_first", "idle")
+    __slots__ = ("_callbacks", "_ends", "_first", "idle", "passed_on")
 
     def __init__(self, idle: Submit | None = None) -> None:
         """`idle` runs a function in a thread of the step when that thread would only wait.
@@ -29,6 +29,8 @@ class Cancellation:
         step has no such thread.
         """
         self.idle = idle
+        self.passed_on = 0
+        """How many elements the step has added to queues."""
         self._callbacks: dict[object, Callback] = {}
         self._ends: dict[object, Callable[[], object]] = {}
         self._first: dict[str, errors.OpError] = {}

@@ -117,15 +117,20 @@ class Queue(waiters.Waited, queue_elements.QueueElements):
         """Take an element as soon as there is one, and up to `most()` elements if there are more.
 
         Each output holds one component of all of them. If the step fails (`waiters.at_failure`),
-        they go back. `most` must not block.
+        those go back that the step has not added to another queue. `most` must not block.
 
         Raises:
             InvalidArgumentError: the queue does not know the shapes of its components.
         """
         self._known_shapes()
         attempt = queue_attempts.DequeueRows(self, most, done, cancelled)
-        waiters.at_failure(cancelled, functools.partial(self._take_back, attempt))
+        waiters.at_failure(cancelled, functools.partial(self._take_rest_back, attempt))
         self.submit(attempt, self._dequeues)
+
+    def _take_rest_back(self, attempt: queue_attempts.DequeueRows, passed_on: int) -> None:
+        with self._lock:
+            attempt.keep(passed_on)
+        self._take_back(attempt)
 
     def close(
         self,

@@ -35,7 +35,8 @@ class Enqueue(waiters.Attempt):
         progress = waiters.Progress.NONE
         while left:
             batch = left[0]
-            if queue.capacity is None or len(queue) + len(batch[0]) <= queue.capacity:
+            count = len(batch[0])
+            if queue.capacity is None or len(queue) + count <= queue.capacity:
                 queue.put(left.popleft())
             else:
                 room = queue.capacity - len(queue)
@@ -43,6 +44,8 @@ class Enqueue(waiters.Attempt):
                     return progress
                 queue.put(elements.part(batch, 0, room))
                 left[0] = elements.part(batch, room)
+                count = room
+            self.cancellation.passed_on += count
             progress = waiters.Progress.SOME
         return waiters.Progress.COMPLETE
 
@@ -165,3 +168,12 @@ class DequeueRows(DequeueMany):
             if more > 0:
                 self._entries += self._queue.take(more)
         return progress
+
+    def keep(self, count: int) -> None:
+        """Let `undo` keep the first `count` elements. Called under the lock of the queue."""
+        while count > 0 and self._entries:
+            position, batch = self._entries.pop(0)
+            size = len(batch[0])
+            if size > count:
+                self._entries.insert(0, (position + count, elements.part(batch, count)))
+            count -= size

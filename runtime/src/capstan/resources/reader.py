@@ -111,17 +111,19 @@ class Reader(resource.Resource):
     def take_rows(self, request: Read) -> None:
         """Answer a read as `take`. If its step fails (`waiters.at_failure`), the answer goes back.
 
-        The next reads get its records or its error, unless the reader is reset meanwhile.
+        The next reads get its error, or the records that the step has not added to a queue, unless
+        the reader is reset meanwhile.
         """
         waiters.at_failure(request.cancellation, functools.partial(self._take_back, request))
         self.take(request)
 
-    def _take_back(self, request: Read) -> None:
+    def _take_back(self, request: Read, passed_on: int) -> None:
+        rest = request.records[passed_on:]
         with self._lock:
             if request.resets != self._resets:
                 return
-            self._returned.extendleft(reversed(request.records))
-            self._produced -= len(request.records)
+            self._returned.extendleft(reversed(rest))
+            self._produced -= len(rest)
             self._fault = self._fault or request.error
 
     def _advance(self, request: Read) -> bool:

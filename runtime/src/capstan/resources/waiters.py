@@ -51,15 +51,15 @@ ENDS = (
 """The errors of a step that was ended. It may have passed on some of its results by then."""
 
 
-def at_failure(step: cancellation.Cancellation, give_back: GiveBack) -> None:
-    """Call `give_back` at the end of the step if a node of the step failed.
+def at_failure(step: cancellation.Cancellation, give_back: Callable[[int], None]) -> None:
+    """Call `give_back(count)` at the end of the step if the step failed or was ended.
 
-    Nothing is given back if the step succeeded, or was ended (`ENDS`).
+    `count` is the number of elements that the step has added to queues, which do not go back.
     """
 
     def end() -> None:
-        if step.error is not None and not isinstance(step.error, ENDS):
-            give_back()
+        if step.error is not None:
+            give_back(step.passed_on)
 
     step.at_end(end)
 
