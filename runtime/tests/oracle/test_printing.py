@@ -89,3 +89,9 @@ def test_a_timestamp_is_the_time_of_its_step(v1: Any) -> None:
             started, first, second = time.time(), session.run(now), session.run(now)
             assert (now.dtype.name, now.shape.as_list(), first.dtype) == ("float64", [], np.float64)
             assert started <= first < second <= time.time()
+
+
+def test_an_unknown_argument_is_named(v1: Any) -> None:
+    for module in (capstan, v1):
+        with pytest.raises(ValueError, match=r"arguments for tf.print: \{'foo': 1, 'bar': 2\}"):
+            module.print("a", foo=1, bar=2)

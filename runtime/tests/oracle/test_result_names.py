@@ -43,6 +43,8 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {
     "sparse product": lambda tf, x: tf.sparse_tensor_dense_matmul(
         tf.SparseTensor([[0, 0]], [1.0], [2, 3]), x
     ),
+    "middle of an image": lambda tf, x: tf.image.central_crop(tf.stack([x, x, x]), 0.5),
+    "middle of images": lambda tf, x: tf.image.central_crop(tf.stack([[x, x, x]]), 0.5),
     "operator and function": lambda tf, x: [tf.multiply(x, x), x * x, tf.multiply(x, x)],
     "large and small scopes": lambda tf, x: [_within(tf, x, name) for name in ("A", "a", "b", "B")],
 }

@@ -16,16 +16,26 @@ def batched(image: Any) -> tuple[Any, bool]:
         ValueError: there are neither 3 nor 4 axes, or the images have no pixels or no channels.
     """
     value = convert.convert_to_tensor(image, name="image")
+    check_sizes(value)
     rank = value.shape.ndims
-    if rank not in (None, 3, 4):
-        raise ValueError(f"'image' (shape {value.shape}) must have either 3 or 4 dimensions.")
-    if rank is not None and 0 in value.shape.as_list()[-3:]:
-        raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {value.shape}")
     if rank == 4:
         return value, False
     if rank is None:
         value = check_ops.ensure_shape(value, [None, None, None])
     return array_ops.expand_dims(value, 0), True
+
+
+def check_sizes(images: Any) -> None:
+    """Check the shape of an image or of a batch, as far as it is known.
+
+    Raises:
+        ValueError: as for `batched`.
+    """
+    rank = images.shape.ndims
+    if rank not in (None, 3, 4):
+        raise ValueError(f"'image' (shape {images.shape}) must have either 3 or 4 dimensions.")
+    if rank is not None and 0 in images.shape.as_list()[-3:]:
+        raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {images.shape}")
 
 
 def unbatched(images: Any, is_single: bool) -> Any:

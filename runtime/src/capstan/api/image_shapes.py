@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.api import array_ops, math_ops
-from capstan.api.image_batches import batched, checked, unbatched
+from capstan.api.image_batches import batched, check_sizes, checked, unbatched
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -11,9 +11,12 @@ from capstan.framework import graph as graphs
 
 
 def _sizes(images: Any) -> tuple[Any, Any]:
-    """Return the height and the width of a batch: numbers where known, or else tensors."""
+    """Return the height and the width of images: numbers where known, or else tensors."""
     known, sizes = images.shape.as_list(), array_ops.shape(images)
-    height, width = (sizes[axis] if known[axis] is None else known[axis] for axis in (1, 2))
+    first = len(known) - 3
+    height, width = (
+        sizes[axis] if known[axis] is None else known[axis] for axis in (first, first + 1)
+    )
     return height, width
 
 
@@ -25,13 +28,17 @@ def central_crop(image: Any, central_fraction: float) -> Any:
     """
     if not 0.0 < central_fraction <= 1.0:
         raise ValueError("central_fraction must be within (0, 1]")
-    image = convert.convert_to_tensor(image, name="image")
-    if central_fraction == 1.0:
-        return image
-    if image.shape.ndims is None:
-        raise ValueError("'image' must have either 3 or 4 dimensions, but its rank is unknown.")
-    value, is_single = batched(image)
+    with scoped(None, "central_crop", [image]):
+        image = convert.convert_to_tensor(image, name="image")
+        if central_fraction == 1.0:
+            return image
+        if image.shape.ndims is None:
+            raise ValueError("'image' must have either 3 or 4 dimensions, but its rank is unknown.")
+        check_sizes(image)
+        return _centre(image, central_fraction)
 
+
+def _centre(image: Any, central_fraction: float) -> Any:
     def kept(size: Any) -> tuple[Any, Any]:
         if isinstance(size, int):
             start = int((size - size * central_fraction) / 2)
@@ -40,16 +47,18 @@ def central_crop(image: Any, central_fraction: float) -> Any:
         start = math_ops.cast((full - full * central_fraction) / 2, dtypes.int32)
         return start, size - 2 * start
 
-    (top, height), (left, width) = map(kept, _sizes(value))
-    return unbatched(_cut(value, top, left, height, width), is_single)
+    (top, height), (left, width) = map(kept, _sizes(image))
+    return _cut(image, top, left, height, width)
 
 
 def _cut(images: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
+    *batch, _, _, channels = images.shape.as_list()
     part = array_ops.slice(
-        images, array_ops.stack([0, top, left, 0]), array_ops.stack([-1, height, width, -1])
+        images,
+        array_ops.stack([*(0 for _ in batch), top, left, 0]),
+        array_ops.stack([*(-1 for _ in batch), height, width, -1]),
     )
-    count, *_, channels = images.shape.as_list()
-    part.set_shape([count, *_known(height, width), channels])
+    part.set_shape([*batch, *_known(height, width), channels])
     return part
 
 

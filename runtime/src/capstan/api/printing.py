@@ -55,6 +55,7 @@ def print(
     summarize: int = 3,
     sep: str = " ",
     end: str = os.linesep,
+    **unknown: Any,
 ) -> graphs.Operation:
     """Return an operation that writes tensors and Python values.
 
@@ -64,8 +65,10 @@ def print(
     is -1.
 
     Raises:
-        ValueError: the stream is unknown.
+        ValueError: the stream is unknown, or there are other keyword arguments.
     """
+    if unknown:
+        raise ValueError(f"Unrecognized keyword arguments for tf.print: {unknown}")
     stream = _stream(sys.stderr if output_stream is None else output_stream)
     only = inputs[0] if len(inputs) == 1 else None
     if isinstance(only, graphs.Tensor) and only.shape.ndims == 0 and _is_text(only):

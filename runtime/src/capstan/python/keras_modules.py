@@ -125,7 +125,8 @@ FEATURE_COLUMNS: dict[str, alias.Homes] = {
     "feature_column_lib": ("capstan.api.feature_column", f"{_KERAS}.layers"),
     "feature_column_v2": (
         {"FeatureTransformationCache": "capstan.api.feature_column.columns.Features"},
-        *("capstan.api.feature_column", *lookups.COLUMNS),
+        "capstan.api.feature_column",
+        *("capstan.api.feature_column.custom_v2", *lookups.COLUMNS),
     ),
     "sequence_feature_column": (
         f"{_KERAS}.layers.sequence_features",

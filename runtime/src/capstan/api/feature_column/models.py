@@ -191,7 +191,7 @@ def size_of(column: Any) -> int:
     """Return the number of numbers that a column has for one example, or for one step."""
     size = 1
     for each in column.variable_shape:
-        size *= each
+        size *= int(each)  # a program may give a TensorShape
     return size
 
 
