@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from capstan_operator.app import queue as queues
+from capstan_operator.app.health import STUCK_SECONDS, Health
 from capstan_operator.app.queue import LONGEST_SECONDS, WorkQueue
 from capstan_operator.kube.table import Key
 
@@ -222,6 +223,27 @@ def test_namespaces_take_turns() -> None:
         assert order == ["a", "d", "b", "c"]
 
     in_a_loop(scenario)
+
+
+def test_the_queue_of_a_slow_namespace_does_not_make_the_process_unhealthy() -> None:
+    async def scenario() -> None:
+        time = 0.0
+        queue, health = WorkQueue(lambda: time), Health()
+        slow = [Key("slow", f"job-{number}") for number in range(queues.MOST_OF_A_NAMESPACE + 1)]
+        for key in slow:
+            queue.add(key)
+        assert queue.stuck_seconds == 0
+        time = STUCK_SECONDS + 1
+        assert health.ill(queue), "the keys wait although there are workers"
+        for _ in slow[:-1]:
+            await queue.get()
+        time += 30
+        assert (queue.oldest_seconds, queue.stuck_seconds) == (STUCK_SECONDS + 31, 30)
+        assert not health.ill(queue)
+        time += STUCK_SECONDS
+        assert health.ill(queue), "the workers hang"
+
+    asyncio.run(scenario())
 
 
 class QueueMachine(RuleBasedStateMachine):

@@ -31,8 +31,8 @@ class Health:
 
     def ill(self, queue: WorkQueue) -> str:
         """Return why the process should be replaced, or "" if it should go on."""
-        if queue.oldest_seconds > STUCK_SECONDS:
-            return f"a job has been waiting for a pass for {queue.oldest_seconds:.0f} s"
+        if (seconds := queue.stuck_seconds) > STUCK_SECONDS:
+            return f"a job has been waiting for a pass for {seconds:.0f} s"
         return self.stuck()
 
 

@@ -39,6 +39,7 @@ class WorkQueue:
         self._turns = Turns(MOST_OF_A_NAMESPACE)
         self._added: dict[Key, float] = {}
         self._busy: dict[Key, float] = {}
+        self._taken: dict[Key, float] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._soon: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
@@ -55,6 +56,17 @@ class WorkQueue:
         """How many seconds the oldest key has waited or been worked on, or 0 without keys."""
         since = [*self._added.values(), *self._busy.values()]
         return self._clock() - min(since) if since else 0.0
+
+    @property
+    def stuck_seconds(self) -> float:
+        """How many seconds the oldest key has been worked on, or has waited for a worker, or 0.
+
+        A key does not count while its namespace has as many keys in work as it may have. It waits
+        for these, and not for a worker.
+        """
+        waiting = self._added.items()
+        since = [at for key, at in waiting if not self._turns.is_full(key.namespace)]
+        return self._clock() - min([*since, *self._taken.values()], default=self._clock())
 
     @property
     def failing(self) -> int:
@@ -97,6 +109,7 @@ class WorkQueue:
         if (soon := self._soon.pop(key, None)) is not None:
             soon.cancel()
         self._busy[key] = self._added.pop(key)
+        self._taken[key] = self._clock()
         return key
 
     def done(self, key: Key, again_seconds: float | None) -> None:
@@ -127,7 +140,7 @@ class WorkQueue:
         self.add(key)
 
     def _give_back(self, key: Key) -> None:
-        del self._busy[key]
+        del self._busy[key], self._taken[key]
         if self._turns.give_back(key):
             self._wake()
         if key in self._added:

@@ -28,7 +28,7 @@ class Turns:
             self._waiting[key.namespace].append(key)
             return
         self._waiting[key.namespace] = deque([key])
-        if self._in_work[key.namespace] < self._most:
+        if not self.is_full(key.namespace):
             self._next.append(key.namespace)
 
     def take(self) -> Key | None:
@@ -41,14 +41,18 @@ class Turns:
         self._in_work[namespace] += 1
         if not keys:
             del self._waiting[namespace]
-        elif self._in_work[namespace] < self._most:
+        elif not self.is_full(namespace):
             self._next.append(namespace)
         return key
+
+    def is_full(self, namespace: str) -> bool:
+        """Return whether a namespace has as many keys in work as it may have."""
+        return self._in_work[namespace] >= self._most
 
     def give_back(self, key: Key) -> bool:
         """End the work on a key. Return whether another key may be taken because of this."""
         namespace = key.namespace
-        was_full = self._in_work[namespace] == self._most
+        was_full = self.is_full(namespace)
         self._in_work[namespace] -= 1
         if not self._in_work[namespace]:
             del self._in_work[namespace]
