@@ -72,7 +72,7 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/mypy bench/operator/bound.py
-	MYPYPATH=bench $(BIN)/mypy -p gpu
+	MYPYPATH=bench $(BIN)/mypy -p gpu -p growth
 
 .PHONY: layers
 layers: $(VENV)/.dev
