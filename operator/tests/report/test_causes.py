@@ -267,6 +267,16 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "from the webhook: kubectl get mutatingwebhookconfigurations.",
     ),
     (
+        "a pod that does not end",
+        job(
+            Phase.RESTARTING,
+            row("worker-1", TaskState.STOPPING, pod="digits-worker-1", node="n7"),
+        ),
+        "worker-1  Stopping, attempt 1: it was asked to end",
+        "If this lasts, its node may not answer: kubectl get node n7. The operator replaces the "
+        "task as soon as the node is ready again, gone, or has not been ready for too long.",
+    ),
+    (
         "another controller",
         job(Phase.PENDING, is_observed=False, manager="kueue.x-k8s.io/multikueue"),
         "kueue.x-k8s.io/multikueue runs it",

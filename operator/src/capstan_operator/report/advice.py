@@ -203,6 +203,12 @@ def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
     if row.state is TaskState.BACK_OFF and row.waiting and not job.is_local:
         held = "If this lasts, a finalizer or a lost node holds the old pod"
         return "held", f"{held}: kubectl get pod {row.pod}{job.flags} -o yaml"
+    if row.state is TaskState.STOPPING and row.node and job.status.phase is not Phase.SUSPENDED:
+        return row.state, (
+            f"If this lasts, its node may not answer: kubectl get node {row.node}. The operator "
+            "replaces the task as soon as the node is ready again, gone, or has not been ready for "
+            "too long."
+        )
     begins = row.state in (TaskState.PENDING, TaskState.STARTING)
     if begins and row.pod and not row.waiting and not job.is_local:
         # A pod whose scheduler does not exist gets no event.
