@@ -90,6 +90,15 @@ _EAGER: alias.Homes = (
         make_template="capstan.api.template",
         num_gpus="capstan.api.eager_context",
     ),
+    {
+        "py_func": "capstan.api.script_ops.py_function",
+        "run_all_tests_in_graph_and_eager_modes": (
+            "capstan.api.testing_modes.run_all_in_graph_and_eager_modes"
+        ),
+        "run_test_in_graph_and_eager_modes": (
+            "capstan.api.testing_modes.run_in_graph_and_eager_modes"
+        ),
+    },
 )
 
 alias.grow(

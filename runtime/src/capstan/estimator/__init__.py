@@ -11,7 +11,7 @@ tf.estimator.train_and_evaluate(
 from typing import Any
 
 from capstan.api.absent import absent as _absent
-from capstan.estimator import experimental, export, inputs
+from capstan.estimator import experimental, export, inputs, tpu
 from capstan.estimator.canned.baseline import (
     BaselineClassifier,
     BaselineEstimator,
@@ -132,6 +132,7 @@ __all__ = [
     "export",
     "inputs",
     "regressor_parse_example_spec",
+    "tpu",
     "train_and_evaluate",
 ]
 

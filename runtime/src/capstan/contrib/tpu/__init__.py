@@ -7,12 +7,12 @@ from typing import Any
 
 from capstan.api.absent import absent
 from capstan.contrib.tpu.bfloat16 import bfloat16_scope as bfloat16_scope
-from capstan.contrib.tpu.config import InputPipelineConfig as InputPipelineConfig
-from capstan.contrib.tpu.config import RunConfig as RunConfig
-from capstan.contrib.tpu.config import TPUConfig as TPUConfig
-from capstan.contrib.tpu.estimator import TPUEstimator as TPUEstimator
-from capstan.contrib.tpu.spec import TPUEstimatorSpec as TPUEstimatorSpec
 from capstan.core import alias
+from capstan.estimator.tpu import InputPipelineConfig as InputPipelineConfig
+from capstan.estimator.tpu import RunConfig as RunConfig
+from capstan.estimator.tpu import TPUConfig as TPUConfig
+from capstan.estimator.tpu import TPUEstimator as TPUEstimator
+from capstan.estimator.tpu import TPUEstimatorSpec as TPUEstimatorSpec
 
 __all__ = [
     "InputPipelineConfig",
@@ -27,8 +27,11 @@ alias.grow(
     __name__,
     {
         "python.tpu.bfloat16": ("capstan.contrib.tpu.bfloat16",),
-        "python.tpu.tpu_config": ("capstan.contrib.tpu.config",),
-        "python.tpu.tpu_estimator": ("capstan.contrib.tpu.estimator", "capstan.contrib.tpu.spec"),
+        "python.tpu.tpu_config": ("capstan.estimator.tpu.config",),
+        "python.tpu.tpu_estimator": (
+            "capstan.estimator.tpu.estimator",
+            "capstan.estimator.tpu.spec",
+        ),
     },
 )
 

@@ -1,12 +1,12 @@
-"""`TPUEstimator` without TPUs (contrib/tpu/python/tpu/tpu_estimator.py)."""
+"""`TPUEstimator` without TPUs (tensorflow_estimator/python/estimator/tpu/tpu_estimator.py)."""
 
 import functools
 from collections.abc import Callable
 from typing import Any
 
-from capstan.contrib.tpu import config as tpu_config
-from capstan.contrib.tpu import spec as tpu_spec
 from capstan.estimator import calls, estimator, exported_model, mode_keys
+from capstan.estimator.tpu import config as tpu_config
+from capstan.estimator.tpu import spec as tpu_spec
 
 
 class TPUEstimator(estimator.Estimator):
@@ -19,7 +19,7 @@ class TPUEstimator(estimator.Estimator):
 
     Raises:
         ValueError: `use_tpu` is true, `embedding_config_spec` is given, `config` is not a RunConfig
-            of `tf.contrib.tpu`, `params` has the key `batch_size`, or an argument of Estimator is
+            of `tf.estimator.tpu`, `params` has the key `batch_size`, or an argument of Estimator is
             wrong.
     """
 
@@ -51,9 +51,7 @@ class TPUEstimator(estimator.Estimator):
                 "look the vectors up in model_fn with tf.nn.embedding_lookup"
             )
         if not isinstance(config, tpu_config.RunConfig):
-            raise ValueError(  # noqa: TRY004 - TensorFlow's error
-                "`config` must be provided with type `tpu_config.RunConfig`"
-            )
+            raise ValueError("`config` must be provided with type `tpu_config.RunConfig`")
         if params is not None and "batch_size" in params:
             raise ValueError(
                 f"batch_size is a reserved key but existed in params {params}. Use the arguments "

@@ -1,4 +1,4 @@
-"""The settings of TPUEstimator (contrib/tpu/python/tpu/tpu_config.py)."""
+"""The settings of TPUEstimator (tensorflow_estimator/python/estimator/tpu/tpu_config.py)."""
 
 import re
 from typing import Any, Final, NamedTuple, Self

@@ -1,4 +1,7 @@
-"""The result of a `model_fn` of a TPUEstimator (contrib/tpu/python/tpu/tpu_estimator.py)."""
+"""The result of a `model_fn` of a TPUEstimator.
+
+Source: tensorflow_estimator/python/estimator/tpu/tpu_estimator.py.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
