@@ -185,6 +185,7 @@ NAMES = [
     ("python.training.adadelta", "AdadeltaOptimizer", tf.train.AdadeltaOptimizer),
     ("python.training.checkpoint_utils", "list_variables", tf.train.list_variables),
     ("python.training.warm_starting_util", "warm_start", tf.train.warm_start),
+    ("python.training.device_setter", "replica_device_setter", tf.train.replica_device_setter),
     ("python.platform.resource_loader", "get_data_files_path",
      tf.resource_loader.get_data_files_path),
     ("python.pywrap_tensorflow", "NewCheckpointReader", tf.train.NewCheckpointReader),

@@ -1,5 +1,6 @@
 """What a layer of `tf.keras` owns: variables, losses, updates, masks and other layers."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -235,3 +236,33 @@ def test_the_calls_of_a_layer_are_numbered() -> None:
     same = layers.Dense(2)
     assert [same(a).shape.as_list(), same(a).shape.as_list()] == [[None, 4, 2]] * 2
     assert (same.input_shape, same.output_shape) == ((None, 4, 3), (None, 4, 2))
+
+
+def test_the_copy_of_a_layer_has_layers_of_its_own_until_they_have_variables() -> None:
+    pair = Pair()
+    copied = copy.deepcopy(pair)
+    assert (copied.name, copied.built, copied.graph) == (pair.name, False, pair.graph)
+    outputs = [layer(tf.ones([2, 3])) for layer in (pair, copied)]
+    assert len(copied.weights) == len(pair.weights) > 0
+    assert not set(copied.weights) & set(pair.weights)
+    assert outputs[0].shape == outputs[1].shape
+    assert copy.deepcopy(pair).weights == pair.weights
+
+
+def test_a_layer_may_have_its_own_attribute_with_the_name_of_the_list_of_layers() -> None:
+    class Stack(layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            assert self._layers == []
+            self.first = layers.Dense(2)
+            self._layers = [layers.Dense(3), layers.Dense(4)]
+
+        def call(self, inputs: Any) -> Any:
+            for layer in self._layers:
+                inputs = layer(inputs)
+            return self.first(inputs)
+
+    stack = Stack()
+    assert stack(tf.ones([1, 5])).shape.as_list() == [1, 2]
+    assert [each.units for each in stack._layers] == [3, 4]
+    assert len(stack.trainable_weights) == 6

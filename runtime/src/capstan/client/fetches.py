@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from capstan.client import expansions
 from capstan.framework import composite, indexed_slices, nest, sparse_tensor
 from capstan.framework import graph as graphs
 
@@ -87,6 +88,20 @@ def _walk(
     if nest.is_attrs(fetch):
         values = each([part for _, part in nest.items(fetch) or ()])
         return lambda found: type(fetch)(*(build(found) for build in values))
+    expansion = expansions.find(fetch)
+    if expansion is None:
+        return _single(fetch, graph, tensors, targets)
+    expanded, contract = expansion.fetch(fetch)
+    elements = each(expanded)
+    return lambda found: contract([build(found) for build in elements])
+
+
+def _single(
+    fetch: Any,
+    graph: graphs.Graph,
+    tensors: dict[graphs.Tensor, None],
+    targets: dict[graphs.Operation, None],
+) -> Rebuild:
     element = _element(fetch, graph)
     if isinstance(element, graphs.Operation):
         targets[element] = None

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from capstan.client import connection, requests, tensor_handle
+from capstan.client import connection, expansions, requests, tensor_handle
 from capstan.core import config as settings_of
 from capstan.framework import defaults
 from capstan.framework import graph as graphs
@@ -93,6 +93,7 @@ class Session:
         self._check_runnable()
         if dead := self.handles.take_dead():
             self._delete(dead)
+        feed_dict = expansions.feeds(feed_dict)
         request = self._requests.find(fetches, feed_dict)
         values = request.values(feed_dict)
         limits = _NO_OPTIONS if options is None else interfaces.StepOptions.from_proto(options)
@@ -174,7 +175,7 @@ class Session:
             InvalidArgumentError: `fetches` is empty, or a tensor is both fed and fetched.
         """
         self._check_runnable()
-        request = self._requests.find(fetches, dict.fromkeys(feeds or ()))
+        request = self._requests.find(fetches, dict.fromkeys(expansions.feed_keys(feeds or ())))
         return self._connection.call(
             lambda handle: self._master.partial_run_setup(
                 handle, request.feed_names, request.fetch_names, request.target_names
@@ -195,6 +196,7 @@ class Session:
             RuntimeError: as `run`, or `fetches` has operations, which only the setup may name.
         """
         self._check_runnable()
+        feed_dict = expansions.feeds(feed_dict)
         request = self._requests.find(fetches, feed_dict)
         if request.target_names:
             raise RuntimeError("partial_run() requires empty target_list.")

@@ -16,6 +16,17 @@ class Operand:
 
     __slots__ = ()
 
+    OVERLOADABLE_OPERATORS: ClassVar = frozenset(
+        f"__{name}__"
+        for name in (
+            *("abs", "add", "and", "eq", "floordiv", "ge", "getitem", "gt", "invert", "le", "lt"),
+            *("matmul", "mod", "mul", "ne", "neg", "or", "pow", "radd", "rand", "rfloordiv"),
+            *("rmatmul", "rmod", "rmul", "ror", "rpow", "rsub", "rtruediv", "rxor", "sub"),
+            *("truediv", "xor"),
+        )
+    )
+    """TensorFlow's operators of tensors, without those of Python 2. Programs forward them."""
+
     # This priority makes NumPy call `tensor.__radd__` for `array + tensor`.
     __array_priority__ = 100
 

@@ -94,7 +94,7 @@ class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
 
     @property
     def layers(self) -> list[Any]:
-        return self._layers
+        return self._inner_layers
 
     @property
     def _checkpoint_dependencies(self) -> trackable.Dependencies:

@@ -43,7 +43,7 @@ class Sequential(network.Model):
         return [each for each in self._sequence if not isinstance(each, input_layers.InputLayer)]
 
     @property
-    def _layers(self) -> list[Any]:
+    def _inner_layers(self) -> list[Any]:
         if self._with_added is None:
             return self._sequence
         known = set(map(id, self._sequence))

@@ -87,9 +87,18 @@ class Tracker(common.CommonLayer):
     _open_calls: int = 0
 
     @property
-    def _layers(self) -> list[Any]:
+    def _inner_layers(self) -> list[Any]:
         """The layers in the attributes, in the order of their first assignments."""
         return distinct(self._in_attributes(common.CommonLayer))
+
+    @property
+    def _layers(self) -> Any:
+        """The layers inside, or what the program assigned to the attribute of this name."""
+        return vars(self).get("_layers", self._inner_layers)
+
+    @_layers.setter
+    def _layers(self, value: Any) -> None:
+        vars(self)["_layers"] = value
 
     def _in_attributes(self, kind: Any) -> Iterator[Any]:
         for name, value in list(vars(self).items()):
@@ -97,7 +106,7 @@ class Tracker(common.CommonLayer):
                 yield from parts(value, kind)
 
     def _from_layers(self, attribute: str) -> list[Any]:
-        return [each for layer in self._layers for each in getattr(layer, attribute)]
+        return [each for layer in self._inner_layers for each in getattr(layer, attribute)]
 
     def _own_variables(self, *, trainable: bool) -> list[Any]:
         listed = self._trainable_weights if trainable else self._non_trainable_weights
@@ -119,7 +128,7 @@ class Tracker(common.CommonLayer):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self._trainable = value
-        for layer in self._layers:
+        for layer in self._inner_layers:
             layer.trainable = value
 
     @property
@@ -187,7 +196,7 @@ class Tracker(common.CommonLayer):
 
     def _all_added_metrics(self) -> list[AddedMetric]:
         """Return what this layer and all layers inside show as metrics."""
-        inner = (layer for layer in self._layers if isinstance(layer, Tracker))
+        inner = (layer for layer in self._inner_layers if isinstance(layer, Tracker))
         return [*self._added_metrics, *(m for layer in inner for m in layer._all_added_metrics())]
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
@@ -220,7 +229,7 @@ class Tracker(common.CommonLayer):
     def get_losses_for(self, inputs: Any) -> list[Any]:
         """Return the losses that depend on `inputs`, or for None the losses without inputs."""
         own = [each.tensor() for each in self._losses if each.has_inputs is (inputs is not None)]
-        inner = [each for layer in self._layers for each in layer.get_losses_for(inputs)]
+        inner = [each for layer in self._inner_layers for each in layer.get_losses_for(inputs)]
         found = [each for each in own if each is not None] + inner
         return found if inputs is None else dependence.reached(nest.flatten(inputs), found)
 
@@ -239,7 +248,7 @@ class Tracker(common.CommonLayer):
         ]
         dependent = [each.tensor() for each in self._losses if each.has_inputs]
         found += dependence.reached(nest.flatten(inputs), [e for e in dependent if e is not None])
-        for layer in self._layers:
+        for layer in self._inner_layers:
             if isinstance(layer, Tracker):
                 found += layer.losses_in(replica, inputs)
             else:
@@ -254,7 +263,7 @@ class Tracker(common.CommonLayer):
             return []
         dependent = dependence.reached(nest.flatten(self._inputs), self._updates)
         own = dependence.rest(self._updates, dependent)
-        inner = [each for layer in self._layers for each in layer.get_updates_for(None)]
+        inner = [each for layer in self._inner_layers for each in layer.get_updates_for(None)]
         return distinct(own + inner)
 
     def pairs(self, weights: Any) -> list[tuple[Any, Any]]:

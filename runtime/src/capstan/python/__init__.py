@@ -48,7 +48,7 @@ alias.grow(
                 "BaseSession": "capstan.client.session.Session",
                 "SessionInterface": "capstan.client.session.Session",
             },
-            *("capstan.client.session", _TF),
+            *("capstan.client.session", "capstan.client.expansions", _TF),
         ),
         "client.timeline": ("capstan.client.timeline",),
         "distribute.all_reduce": (
@@ -126,6 +126,7 @@ alias.grow(
             *("capstan.api.nest", "capstan.api.nest_paths", "capstan.api.nest_shallow"),
         ),
         "util.tf_contextlib": ("contextlib",),
+        "util.tf_decorator": ("capstan.api.decorators",),
         "util.tf_export": ("capstan.api.tf_export",),
         "util.tf_inspect": ("capstan.api.argument_specs", "inspect"),
         "pywrap_tensorflow": (

@@ -34,6 +34,10 @@ TRAINING: dict[str, alias.Homes] = {
     "input": (lookups.hidden("capstan.train.input_structure"), *_TRAIN, lookups.op),
     "checkpoint_utils": ("capstan.train.initial_checkpoint", *_TRAIN),
     "checkpoint_management": ("capstan.train.checkpoint_state", *_TRAIN),
+    "device_setter": (
+        {"_RoundRobinStrategy": "capstan.train.ps_strategy.RoundRobinStrategy"},
+        *(*_TRAIN, lookups.op),
+    ),
     "distribution_strategy_context": ("capstan.api.distribution_strategy",),
     "monitored_session": (
         *(lookups.session_layer, "capstan.train.training_session"),

@@ -4,7 +4,6 @@ A layer owns variables. They are created at its first call, in the variable scop
 names of the variables and operations are TensorFlow's, so checkpoints of TensorFlow can be loaded.
 """
 
-import copy
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -137,19 +136,6 @@ class Layer(common.CommonLayer):
         for part in parts:
             with graphs.get_default_graph().name_scope(f"{name}/Regularizer"):
                 self.add_loss(regularizer(part))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Layer":
-        """Return a copy in the same graph, with the same tensors and variables."""
-        memo[id(self)] = copied = object.__new__(type(self))
-        for name, value in vars(self).items():
-            first = next(iter(nest.flatten(value)), None)
-            if name == "_graph" or hasattr(first, "op") or hasattr(first, "_as_graph_element"):
-                vars(copied)[name] = value
-            elif name in ("_scope", "_current_scope"):
-                vars(copied)[name] = copy.copy(value)
-            else:
-                vars(copied)[name] = copy.deepcopy(value, memo)
-        return copied
 
     def _open(self, scope: Any) -> None:
         """Choose the scope of the layer: a new one, unless the layer reuses variables."""

@@ -4,6 +4,7 @@
 create variables, name them, and report losses and updates.
 """
 
+import copy
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -52,6 +53,19 @@ class CommonLayer:
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
         self._name = name or self._unique(snake_case(type(self).__name__))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Return a copy of the same name, with the same graph, tensors and variables."""
+        memo[id(self)] = copied = object.__new__(type(self))
+        for name, value in vars(self).items():
+            first = next(iter(nest.flatten(value)), None)
+            if name == "_graph" or hasattr(first, "op") or hasattr(first, "_as_graph_element"):
+                vars(copied)[name] = value
+            elif name in ("_scope", "_current_scope"):
+                vars(copied)[name] = copy.copy(value)
+            else:
+                vars(copied)[name] = copy.deepcopy(value, memo)
+        return copied
 
     def _unique(self, base: str) -> str:
         number = self._count(base)

@@ -10,7 +10,7 @@ from capstan.estimator import run_config, tf_config
 
 TaskType = run_config.TaskType
 _USE_DEFAULT: Final = 0
-_CHANGEABLE: Final = (
+_DEFAULT_UID_WHITE_LIST: Final = (
     "tf_random_seed",
     "save_summary_steps",
     "save_checkpoints_steps",
@@ -111,6 +111,8 @@ class RunConfig(run_config.RunConfig):
 
     def uid(self, whitelist: Any = None) -> str:
         """Return a text that is equal for equal settings, without those of `whitelist`."""
-        left_out = {f"_{name}" for name in (_CHANGEABLE if whitelist is None else whitelist)}
+        left_out = {
+            f"_{name}" for name in (_DEFAULT_UID_WHITE_LIST if whitelist is None else whitelist)
+        }
         kept = {name: value for name, value in vars(self).items() if name not in left_out}
         return ", ".join(f"{name}={value!r}" for name, value in sorted(kept.items()))

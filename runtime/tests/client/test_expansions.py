@@ -1,0 +1,75 @@
+"""Sessions fetch and feed objects of classes that programs registered."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import capstan as tf
+from capstan.client import expansions
+from capstan.python.client.session import register_session_run_conversion_functions
+
+
+class Interval:
+    """Two tensors. A session fetches their sum."""
+
+    def __init__(self, low: Any, high: Any) -> None:
+        self.low, self.high = low, high
+
+
+class Closed(Interval):
+    """A class that derives from a registered one."""
+
+
+def registered(**functions: Any) -> None:
+    register_session_run_conversion_functions(
+        Interval, lambda fetch: ([fetch.low, fetch.high], sum), **functions
+    )
+
+
+@pytest.fixture(autouse=True)
+def _taken_back() -> Iterator[None]:
+    before = list(expansions.REGISTERED)
+    yield
+    expansions.REGISTERED[:] = before
+
+
+def split(key: Any, value: Any) -> list[tuple[Any, Any]]:
+    return [(key.low, value[0]), (key.high, value[1])]
+
+
+def test_a_registered_class_is_fetched_inside_nests_and_fed(graph: tf.Graph) -> None:
+    registered(feed_function=split)
+    low, high = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    for made in (Interval, Closed):
+        interval = made(low, high)
+        with tf.Session() as session:
+            fed = {interval: (1.0, 2.0)}
+            assert session.run({"a": [interval], "b": low}, fed) == {"a": [3.0], "b": 1.0}
+            assert session.run([interval, high - low], {interval: (4.0, 6.0)}) == [10.0, 2.0]
+
+
+def test_a_step_in_portions_takes_the_tensors_of_a_registered_class(graph: tf.Graph) -> None:
+    registered(feed_function=split, feed_function_for_partial_run=lambda key: [key.low, key.high])
+    interval = Interval(tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, []))
+    total = interval.low + interval.high
+    with tf.Session() as session:
+        step = session.partial_run_setup([total], [interval])
+        assert session.partial_run(step, total, {interval: (1.0, 2.0)}) == 3.0
+
+
+def test_a_class_without_a_feed_function_cannot_be_fed(graph: tf.Graph) -> None:
+    registered()
+    interval = Interval(tf.placeholder(tf.float32), tf.placeholder(tf.float32))
+    with tf.Session() as session:
+        with pytest.raises(TypeError, match="registered without a `feed_function`"):
+            session.run(interval, {interval: (1.0, 2.0)})
+        with pytest.raises(TypeError, match="without a `feed_function_for_partial_run`"):
+            session.partial_run_setup([interval.low], [interval])
+
+
+@pytest.mark.parametrize("known", [Interval, object, tf.SparseTensor, tf.IndexedSlices])
+def test_a_class_is_registered_once(known: type) -> None:
+    registered()
+    with pytest.raises(ValueError, match="has already been registered"):
+        register_session_run_conversion_functions(known, lambda fetch: ([], list))
