@@ -3,7 +3,8 @@
 from typing import Any
 
 import capstan as tf
-from capstan.python.util import tf_decorator
+
+tf_decorator = tf.python.util.tf_decorator
 
 
 def doubled(target: Any) -> Any:

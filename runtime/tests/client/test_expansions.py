@@ -7,7 +7,8 @@ import pytest
 
 import capstan as tf
 from capstan.client import expansions
-from capstan.python.client.session import register_session_run_conversion_functions
+
+register = tf.python.client.session.register_session_run_conversion_functions
 
 
 class Interval:
@@ -22,9 +23,7 @@ class Closed(Interval):
 
 
 def registered(**functions: Any) -> None:
-    register_session_run_conversion_functions(
-        Interval, lambda fetch: ([fetch.low, fetch.high], sum), **functions
-    )
+    register(Interval, lambda fetch: ([fetch.low, fetch.high], sum), **functions)
 
 
 @pytest.fixture(autouse=True)
@@ -72,4 +71,4 @@ def test_a_class_without_a_feed_function_cannot_be_fed(graph: tf.Graph) -> None:
 def test_a_class_is_registered_once(known: type) -> None:
     registered()
     with pytest.raises(ValueError, match="has already been registered"):
-        register_session_run_conversion_functions(known, lambda fetch: ([], list))
+        register(known, lambda fetch: ([], list))

@@ -105,7 +105,7 @@ def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> Any:
         return new_target
     getattr(innermost, _ATTRIBUTE).decorated_target = new_target
     # A bound method takes no attributes. Its function does.
-    wrapper = innermost.__func__ if inspect.ismethod(innermost) else innermost
+    wrapper: Any = innermost.__func__ if inspect.ismethod(innermost) else innermost
     wrapper.__wrapped__ = new_target
     return decorator_func
 
