@@ -298,6 +298,7 @@ NAMES = [
     ("contrib.rnn", "LayerRNNCell", tf.nn.rnn_cell.RNNCell),
     ("python.ops.rnn_cell_impl", "_BIAS_VARIABLE_NAME", "bias"),
     ("python.ops.rnn_cell_impl", "_WEIGHTS_VARIABLE_NAME", "kernel"),
+    ("python.ops.rnn", "rnn_cell_impl", tf.python.ops.rnn_cell_impl),
     ("python.ops.rnn_cell_impl", "_Linear", own_loops.Linear),
     ("python.ops.rnn_cell_impl", "_like_rnncell", own_loops.like_rnncell),
     ("python.ops.sparse_ops", "sparse_cross_hashed", tf.sparse.cross_hashed),

@@ -76,7 +76,7 @@ _SIGNAL: dict[str, alias.Homes] = {
     "util_ops": ("capstan.api.signal_frames",),
     "window_ops": ("capstan.api.signal_windows",),
 }
-_NN = ("candidate_sampling_ops", "embedding_ops", "rnn")
+_NN = ("candidate_sampling_ops", "embedding_ops")
 _GENERATED = (
     *(
         "array",
@@ -214,6 +214,7 @@ OPS: dict[str, alias.Homes] = {
     "nn_impl": ({"normalize": "capstan.linalg.normalize"}, "capstan.api.nn", _TF),
     "nn_ops": ("capstan.api.nn", lookups.op),
     **dict.fromkeys(_NN, ("capstan.api.nn", _TF)),
+    "rnn": ({"rnn_cell_impl": "capstan.python.ops.rnn_cell_impl"}, "capstan.api.nn", _TF),
     **{
         name: (
             {
