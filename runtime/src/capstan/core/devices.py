@@ -247,6 +247,7 @@ def task_name(job: str, task: int) -> str:
     return f"/job:{job}/replica:0/task:{task}"
 
 
+@functools.lru_cache(maxsize=1024)
 def task_of(name: str) -> str:
     """Return the name of the task that a device belongs to.
 

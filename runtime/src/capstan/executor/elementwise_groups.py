@@ -26,11 +26,17 @@ _FEWEST_ELEMENTS = 16
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A node that may be in a group. `inputs` are its constant inputs, or None."""
+    """A node that may be in a group.
+
+    `constants` has its constant inputs, and None for each other input. These are `inputs`. Nodes of
+    one `kind` have equal functions.
+    """
 
     node: ir.Node
     run: Any
-    inputs: Sequence[float | None]
+    constants: Sequence[float | None]
+    inputs: Sequence[ir.Edge]
+    kind: int
 
 
 def fuse(part: parts.Part, resources: containers.SessionResources) -> parts.Part:
@@ -77,45 +83,29 @@ class _Members:
         )
         self._calls: dict[str, int] = {}
         self._changes: dict[str, int] = {}
-        """The changes of resources for which each node waits, and the node's own, as bits."""
+        """The changes of resources for which a node waits, and its own, as bits, if there are any."""
         self._last_change = 1
-        self._kinds: dict[Any, tuple[Any, int] | None] = {}
-        """The function and the number of calls of nodes that are alike, or None."""
+        self._kinds: dict[Any, tuple[int, Any, int] | None] = {}
+        """The number of a kind of nodes, their function, and its number of calls, or None."""
+        self._programs: dict[Any, elementwise.Program | None] = {}
         self.members = {member.node.name: member for member in self._found()}
 
     def candidate(self, member: _Member) -> fusion.Candidate:
         node = member.node
-        inputs = {edge: self._part.tensor_shapes.get(edge) for edge in self.inputs([member])}
-        waits = {edge.node for edge in inputs} | set(self.control([member]))
+        inputs = {edge: self._part.tensor_shapes.get(edge) for edge in member.inputs}
+        waits = {edge.node for edge in inputs}.union(self.control([member]))
         shape = self._part.tensor_shapes.get(ir.Edge(node.name))
         # Changes come after all reads that do not wait for them. If the nodes of a group waited for
         # different changes, the group could delay a read until after a change.
         key = (
-            self._changes[node.name],
+            self._changes.get(node.name, 0),
             node.device,
             rows.number_type(node),
             state.segment_key(self._part, node.name),
             shape,
             self._guards.of(ir.Edge(node.name)),
         )
-        return fusion.Candidate(
-            node.name,
-            key,
-            shape,
-            inputs,
-            frozenset(waits),
-            self._calls[node.name],
-        )
-
-    def inputs(self, members: Sequence[_Member]) -> list[ir.Edge]:
-        """Return the inputs of some members that are no constants, in order."""
-        edges = [
-            edge
-            for member in members
-            for edge, number in zip(member.node.inputs, member.inputs, strict=True)
-            if number is None
-        ]
-        return list(dict.fromkeys(edges))
+        return fusion.Candidate(node.name, key, shape, inputs, waits, self._calls[node.name])
 
     def control(self, members: Sequence[_Member]) -> list[str]:
         """Return the control inputs of some members.
@@ -126,7 +116,7 @@ class _Members:
         names: list[str] = []
         for member in members:
             names += member.node.control
-            for edge, number in zip(member.node.inputs, member.inputs, strict=True):
+            for edge, number in zip(member.node.inputs, member.constants, strict=True):
                 if number is not None:
                     names += self.controls[edge.node]
         return list(dict.fromkeys(names))
@@ -134,15 +124,33 @@ class _Members:
     def program(
         self, members: Sequence[_Member], results: Sequence[str]
     ) -> tuple[list[ir.Edge], elementwise.Program] | None:
-        """Return the inputs and the program of a group, or None if it cannot be recorded."""
+        """Return the inputs and the program of a group, or None if it cannot be recorded.
+
+        Models repeat their layers, so many groups have one program, which is recorded once.
+        """
+        made = {ir.Edge(member.node.name): place for place, member in enumerate(members)}
+        read = dict.fromkeys(edge for member in members for edge in member.inputs)
+        inputs = [edge for edge in read if edge not in made]
+        if not inputs:
+            return None
+        numbers = made | {edge: -1 - place for place, edge in enumerate(inputs)}
+        key = (
+            tuple((self._part.tensor_shapes.get(edge), self.dtype(edge)) for edge in inputs),
+            tuple((each.kind, tuple(map(numbers.__getitem__, each.inputs))) for each in members),
+            tuple(made[ir.Edge(name)] for name in results),
+        )
+        if key not in self._programs:
+            self._programs[key] = self._recorded_program(members, inputs, results)
+        program = self._programs[key]
+        return None if program is None else (inputs, program)
+
+    def _recorded_program(
+        self, members: Sequence[_Member], inputs: Sequence[ir.Edge], results: Sequence[str]
+    ) -> elementwise.Program | None:
         number = rows.number_type(members[0].node)
         assert number is not None
         dtype = np.dtype(number.as_numpy_dtype)
         recorder = recording.Recorder(elementwise.computed(dtype))
-        made = {member.node.name for member in members}
-        inputs = [edge for edge in self.inputs(members) if edge.node not in made]
-        if not inputs:
-            return None
         shapes_of = self._part.tensor_shapes
         traced = {
             edge: recorder.input(shapes_of.get(edge), self.dtype(edge).as_numpy_dtype)
@@ -152,10 +160,10 @@ class _Members:
             for member in members:
                 values = [
                     traced[edge] if number is None else recorder.constant(number, dtype)
-                    for edge, number in zip(member.node.inputs, member.inputs, strict=True)
+                    for edge, number in zip(member.node.inputs, member.constants, strict=True)
                 ]
                 traced[ir.Edge(member.node.name)] = member.run(*values)
-            return inputs, recorder.program([traced[ir.Edge(name)] for name in results])
+            return recorder.program([traced[ir.Edge(name)] for name in results])
         except (recording.Unrecordable, errors.OpError):  # the step reports the error, if it must
             return None
 
@@ -171,10 +179,10 @@ class _Members:
             constants = tuple(self._numbers.get(edge.node) for edge in node.inputs)
             kind = self._kind(node, constants)
             if kind not in self._kinds:
-                self._kinds[kind] = self._recorded(node, constants)
+                self._kinds[kind] = self._recorded(node, constants, len(self._kinds))
             if (recorded := self._kinds[kind]) is not None:
-                function, self._calls[node.name] = recorded
-                yield _Member(node, function, constants)
+                number, function, self._calls[node.name] = recorded
+                yield _Member(node, function, constants, _variable(node, constants), number)
 
     def _kind(self, node: ir.Node, constants: Sequence[float | None]) -> Any:
         """Return a key of the nodes that have equal functions, and can be recorded if one can."""
@@ -184,27 +192,33 @@ class _Members:
             node.device,
             tuple(pair for pair in node.attrs.items() if not pair[0].startswith("_")),
             tuple(None if shape is None else tuple(shape) for shape in sizes),
-            repr(constants),  # 0.0 equals -0.0
+            repr(constants) if any(number is not None for number in constants) else "",
+            # `repr`, because 0.0 equals -0.0
         )
 
-    def _recorded(self, node: ir.Node, constants: Sequence[float | None]) -> tuple[Any, int] | None:
-        """Return the function of a node and the number of its calls, if it may be in a group."""
+    def _recorded(
+        self, node: ir.Node, constants: Sequence[float | None], kind: int
+    ) -> tuple[int, Any, int] | None:
+        """Return what `_kinds` has for a node, whose kind has the number `kind`."""
         function = bind.bind(node, self._part.tensor_shapes, {}, self._resources).function
-        recorded = self.program([_Member(node, function, constants)], [node.name])
+        member = _Member(node, function, constants, _variable(node, constants), kind)
+        recorded = self.program([member], [node.name])
         home = self._resources.devices.of(node.device)
         if recorded is None or not home.fuses(recorded[1]):
             return None
-        return function, len(recorded[1].calls)
+        return kind, function, len(recorded[1].calls)
 
     def _learn(self, node: ir.Node) -> None:
         self._guards.learn(node)
         changes = 0
-        for name in order.producers(node):
-            changes |= self._changes.get(name, 0)
+        if self._changes:
+            for name in order.producers(node):
+                changes |= self._changes.get(name, 0)
         if schedule.changes_state(node):
             self._last_change <<= 1
             changes |= self._last_change
-        self._changes[node.name] = changes
+        if changes:
+            self._changes[node.name] = changes
 
     def _is_eligible(self, node: ir.Node) -> bool:
         edge = ir.Edge(node.name)
@@ -215,6 +229,12 @@ class _Members:
         if self._resources.devices.of(node.device).is_host:
             return _is_large(shape)
         return node.op in rows.MEMBERS
+
+
+def _variable(node: ir.Node, constants: Sequence[float | None]) -> list[ir.Edge]:
+    """Return the inputs of a node that are no constants."""
+    pairs = zip(node.inputs, constants, strict=True)
+    return [edge for edge, number in pairs if number is None]
 
 
 class _Rewriting:
@@ -279,13 +299,13 @@ class _Rewriting:
         return replace(node, inputs=inputs, control=control)
 
 
-def _leaving(part: parts.Part) -> set[str]:
+def _leaving(part: parts.Part) -> frozenset[str]:
     """Return the nodes whose outputs, or whose ends, other tasks know by name."""
     names: set[str] = set()
     for message in part.outgoing:
         names.update(edge.node for edge in (*message.edges, *message.conditional))
         names.update(message.controls)
-    return names
+    return frozenset(names)
 
 
 def _is_large(shape: shapes.Shape) -> bool:

@@ -42,14 +42,14 @@ class Candidate:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Some nodes, in topological order, and the places of the first and of the last one.
+    """Some nodes, and the places of the first and of the last one.
 
     `inputs` and `waits` are those of the members that come from outside. `read` are the members
     that others read or know. `calls` is the number of functions of all members.
     """
 
-    members: Sequence[Candidate]
-    names: Set[str]
+    members: list[Candidate]
+    names: set[str]
     first: int
     last: int
     inputs: Mapping[ir.Edge, shapes.Shape]
@@ -66,7 +66,7 @@ class Fusion:
         order: Iterable[str],
         candidates: Iterable[Candidate],
         readers: Mapping[str, Set[str]],
-        leaving: Set[str],
+        leaving: frozenset[str],
     ) -> None:
         """`order` are the names of all nodes, in topological order, and also the candidates.
 
@@ -82,7 +82,8 @@ class Fusion:
 
     def groups(self) -> list[Sequence[Candidate]]:
         """Return the members of each group, in topological order. Some groups have one member."""
-        return [group.members for group in dict.fromkeys(self._groups.values())]
+        found = dict.fromkeys(self._groups.values())
+        return [sorted(group.members, key=lambda each: self._places[each.name]) for group in found]
 
     def results(self, names: Set[str]) -> list[str]:
         """Return the members of a group whose outputs others need, in topological order.
@@ -93,36 +94,17 @@ class Fusion:
         found = found or [max(names, key=self._places.__getitem__)]
         return sorted(found, key=lambda name: (name not in self._leaving, self._places[name]))
 
-    def _is_read(self, name: str, names: Set[str]) -> bool:
-        """Return whether others than the nodes `names` need the output of a node."""
-        return name in self._leaving or not self._readers.get(name, set()) <= names
+    def _is_read(self, name: str, names: Set[str], more: Set[str] = frozenset()) -> bool:
+        """Return whether others than the nodes `names` and `more` need the output of a node."""
+        readers = self._readers.get(name, frozenset())
+        return name in self._leaving or not (readers <= names or readers - names <= more)
 
     def _alone(self, candidate: Candidate) -> _Group:
         name = candidate.name
-        place, names = self._places[name], frozenset([name])
+        place, names = self._places[name], {name}
         read = [name] if self._is_read(name, names) else []
         inputs, waits = candidate.inputs, candidate.waits
         return _Group([candidate], names, place, place, inputs, waits, read, candidate.calls)
-
-    def _joined(self, one: _Group, other: _Group) -> _Group:
-        members = [*one.members, *other.members]
-        if one.last > other.first:
-            members.sort(key=lambda member: self._places[member.name])
-        names = one.names | other.names
-        return _Group(
-            members,
-            names,
-            min(one.first, other.first),
-            max(one.last, other.last),
-            {
-                edge: shape
-                for edge, shape in (*one.inputs.items(), *other.inputs.items())
-                if edge.node not in names
-            },
-            (one.waits | other.waits) - names,
-            [name for name in (*one.read, *other.read) if self._is_read(name, names)],
-            one.calls + other.calls,
-        )
 
     def _add(self, candidate: Candidate) -> None:
         """Put a candidate into a group. All candidates before it are in groups."""
@@ -133,20 +115,51 @@ class Fusion:
         for other in sorted(near, key=lambda each: each.first, reverse=True):
             is_small = other.calls + group.calls <= _MOST_CALLS
             if is_small and other.members[0].key == candidate.key:
-                both = self._joined(other, group)
-                if self._is_possible(both):
-                    group = both
-        for name in group.names:
-            self._groups[name] = group
+                group = self._joined(other, group) or group
+        if self._groups.get(candidate.name) is not group:
+            self._groups[candidate.name] = group
 
-    def _is_possible(self, group: _Group) -> bool:
-        inputs = group.inputs
+    def _joined(self, one: _Group, other: _Group) -> _Group | None:
+        """Make one group of two, and return it. Return None if it could not run.
+
+        The smaller group joins the larger one, so that a large group costs little for each node.
+        """
+        first = min(one.first, other.first)
+        inputs = {edge: shape for edge, shape in one.inputs.items() if edge.node not in other.names}
+        inputs |= {
+            edge: shape for edge, shape in other.inputs.items() if edge.node not in one.names
+        }
+        waits = {name for name in one.waits if name not in other.names}
+        waits.update(name for name in other.waits if name not in one.names)
+        read = [
+            name for name in (*one.read, *other.read) if self._is_read(name, one.names, other.names)
+        ]
+        if not self._is_possible(one.members[0].shape, first, inputs, waits, read):
+            return None
+        kept, joining = (one, other) if len(one.members) >= len(other.members) else (other, one)
+        kept.members += joining.members
+        kept.names |= joining.names
+        kept.first, kept.last = first, max(one.last, other.last)
+        kept.inputs, kept.waits, kept.read = inputs, waits, read
+        kept.calls += joining.calls
+        self._groups.update(dict.fromkeys(joining.names, kept))
+        return kept
+
+    def _is_possible(
+        self,
+        shape: shapes.Shape,
+        first: int,
+        inputs: Mapping[ir.Edge, shapes.Shape],
+        waits: Set[str],
+        read: Sequence[str],
+    ) -> bool:
+        """Return whether a group of results of `shape` can run in the place `first`."""
         return (
             0 < len(inputs) <= _MOST_INPUTS
-            and len(group.read) <= _MOST_RESULTS
-            and sum(name in self._leaving for name in group.read) <= 1
-            and (len(group.read) < 2 or _is_uniform(group.members[0].shape, inputs.values()))
-            and all(self._last(name) < group.first for name in group.waits)
+            and len(read) <= _MOST_RESULTS
+            and (len(read) < 2 or len(self._leaving.intersection(read)) < 2)
+            and (len(read) < 2 or _is_uniform(shape, inputs.values()))
+            and not any(self._last(name) >= first for name in waits)
         )
 
     def _last(self, name: str) -> int:

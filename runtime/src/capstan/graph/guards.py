@@ -49,20 +49,22 @@ class Guards:
         self._fed = frozenset(fed)
         self._edges: dict[ir.Edge, Guard] = {edge: ((alive(edge), True),) for edge in arrived}
         self._nodes: dict[str, Guard] = {}
+        """The guards of the nodes that do not always run. Most graphs have none."""
 
     def learn(self, node: ir.Node) -> Guard:
         """Return the guard of `node`, and record it.
 
         Call `learn` for the producers of `node` first.
         """
-        if is_merge(node):
+        role = opdef.role(node.op)
+        guard: Guard = ()
+        if role is facts.Role.MERGE:
             guard = self._merged(node)
-        elif opdef.role(node.op) is facts.Role.TRIGGER:
-            guard = ()
-        else:
+        elif role is not facts.Role.TRIGGER and (self._nodes or self._edges):
             guard = _union(self.of(edge) for edge in (*node.inputs, *_controls(node)))
-        self._nodes[node.name] = guard
-        if is_switch(node) and len(node.inputs) == 2:
+        if guard:
+            self._nodes[node.name] = guard
+        if role is facts.Role.SWITCH and len(node.inputs) == 2:
             for side in (False, True):
                 output = ir.Edge(node.name, int(side))
                 self._edges[output] = (*guard, (node.inputs[1], side))

@@ -209,22 +209,24 @@ def arguments(node: ir.Node) -> tuple[Tensors, Tensors]:
 
 def tensors(node: ir.Node) -> tuple[Tensors, Tensors]:
     """Return the inputs and outputs of the op of `node`. `arguments` must have checked `node`."""
-    row = opdef.lookup(node.op)
-    values = []
-    for name in row.type_attributes:
-        value = node.attrs.get(name)
-        if value is None:
-            value = row.defaults.get(name)
-        values.append(tuple(value) if isinstance(value, list) else value)
-    return _expanded(node.op, tuple(values))
+    values = tuple(map(node.attrs.get, opdef.lookup(node.op).type_attributes))
+    try:
+        return _expanded(node.op, values)
+    except TypeError:  # a list, which has no hash
+        listed = (tuple(value) if isinstance(value, list) else value for value in values)
+        return _expanded(node.op, tuple(listed))
 
 
 @functools.lru_cache(maxsize=4096)
 def _expanded(op: str, values: tuple[Any, ...]) -> tuple[Tensors, Tensors]:
-    """Return the inputs and outputs of an op whose `type_attributes` have these values."""
+    """Return the inputs and outputs of an op whose `type_attributes` have these values.
+
+    None stands for an attribute that the node omits.
+    """
     row = opdef.lookup(op)
     pairs = zip(row.type_attributes, values, strict=True)
-    attrs = {name: value for name, value in pairs if value is not None}
+    given = {name: value for name, value in pairs if value is not None}
+    attrs = {**row.defaults, **given}
     return opdef.expand(row.input_arguments, attrs), opdef.expand(row.output_arguments, attrs)
 
 

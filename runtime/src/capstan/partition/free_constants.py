@@ -17,6 +17,8 @@ def release(nodes: Mapping[str, ir.Node], fed: frozenset[ir.Edge]) -> dict[str, 
 
     A constant in a branch stays as it is, because its control dependency says when it is alive.
     """
+    if not any(node.control and infer.is_constant(node) for node in nodes.values()):
+        return dict(nodes)
     known = guards.Guards(fed)
     awaited: dict[str, tuple[str, ...]] = {}
     released: dict[str, ir.Node] = {}

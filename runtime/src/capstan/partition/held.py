@@ -26,6 +26,8 @@ def insert(
     `nodes` and the returned graph are in topological order. The facts about the new tensors are
     added to `known`. The handle of a resource with a name needs no such node.
     """
+    if len(set(tasks.values())) < 2:
+        return dict(nodes), dict(tasks)
     readers: dict[ir.Edge, dict[str, None]] = defaultdict(dict)
     for node in nodes.values():
         for edge in node.inputs:

@@ -32,13 +32,18 @@ class Lanes:
         """`used` are the devices of each task that run nodes of the step."""
         self._several = {task for task, names in used.items() if len(names) > 1}
         self._places: dict[str, _Place] = {}
+        self._shared: dict[tuple[str, int, int], _Place] = {}
+        """The place of all nodes of a task, a leg and a wait set, if the task uses one device."""
 
     def add(
         self, name: str, task: str, leg: int, wait_set: int, device: str, sources: Sequence[str]
     ) -> None:
         """Add a node whose sources were added before."""
         if task not in self._several:
-            self._places[name] = _Place(task, leg, (wait_set, 0, ""))
+            key = task, leg, wait_set
+            if key not in self._shared:
+                self._shared[key] = _Place(task, leg, (wait_set, 0, ""))
+            self._places[name] = self._shared[key]
             return
         near = (self._places[source] for source in sources)
         depth = max(

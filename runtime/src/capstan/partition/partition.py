@@ -42,6 +42,10 @@ class _Cut:
         waiting: Collection[str],
     ) -> None:
         self.nodes = nodes
+        self.copied = {
+            name for name, node in nodes.items() if infer.is_constant(node) and not node.control
+        }
+        """The constants of which each part that reads them has a copy."""
         self.tasks = tasks
         self.home = home
         self.fed = fed
@@ -58,21 +62,20 @@ class _Cut:
         """Return the devices of each task that run nodes. Constants run on none."""
         used: dict[str, set[str]] = {}
         for node in self.nodes.values():
-            if not self.is_copied(node.name):
+            if node.name not in self.copied:
                 used.setdefault(self.tasks[node.name], set()).add(node.device)
         return used
 
     def draft(self, task: str) -> _Draft:
-        return self.drafts.setdefault(task, _Draft())
-
-    def is_copied(self, name: str) -> bool:
-        node = self.nodes[name]
-        return infer.is_constant(node) and not node.control
+        found = self.drafts.get(task)
+        if found is None:
+            found = self.drafts[task] = _Draft()
+        return found
 
     def sources(self, node: ir.Node) -> list[str]:
         """Return the nodes that must run before `node`, without copied constants."""
         names = [edge.node for edge in node.inputs if edge not in self.fed] + list(node.control)
-        return [name for name in names if not self.is_copied(name)]
+        return [name for name in names if name not in self.copied]
 
     def leg_of(self, node: ir.Node, sources: Sequence[str]) -> int:
         """Return the leg of `node`.
@@ -89,7 +92,7 @@ class _Cut:
         draft = self.draft(task)
         if edge in self.fed:
             draft.feeds[edge] = None
-        elif self.is_copied(edge.node):
+        elif edge.node in self.copied:
             node = self.nodes[edge.node]
             if self.tasks[edge.node] != task:
                 node = replace(node, device=task)
@@ -122,7 +125,7 @@ class _Cut:
         for edge in node.inputs:
             self.bring(edge, task)
         for source in node.control:
-            if not self.is_copied(source) and self.tasks[source] != task:
+            if source not in self.copied and self.tasks[source] != task:
                 self.message(ir.Edge(source, -1), task)
         draft = self.draft(task)
         draft.nodes[node.name] = node
@@ -130,30 +133,35 @@ class _Cut:
 
     def lane_numbers(self) -> dict[lanes.Lane, int]:
         """Return the number of each lane of the step."""
-        found = [self.lanes.of(name) for draft in self.drafts.values() for name in self.own(draft)]
-        found += [self._answer(name) for name in self.legs if self.wait_sets.waits(name)]
-        found += [key[3] for key in self.messages]
+        found = {self.lanes.of(name) for draft in self.drafts.values() for name in self.own(draft)}
+        found |= {self._answer(name) for name in self.wait_sets.waiting if name in self.legs}
+        found |= {key[3] for key in self.messages}
         return lanes.numbered(found, self.wait_sets.ranks())
 
     def lanes_within(
         self, draft: _Draft, numbers: Mapping[lanes.Lane, int]
     ) -> tuple[dict[str, int], dict[str, int]]:
         """Return `Part.wait_sets` and `Part.answers` of a part."""
-        own = self.own(draft)
-        found = {name: numbers[self.lanes.of(name)] for name in own}
-        answers = {name: numbers[self._answer(name)] for name in own if self.wait_sets.waits(name)}
-        return {name: number for name, number in found.items() if number}, answers
+        found: dict[str, int] = {}
+        answers: dict[str, int] = {}
+        if len(numbers) > 1 or self.wait_sets.waiting:
+            for name in self.own(draft):
+                if number := numbers[self.lanes.of(name)]:
+                    found[name] = number
+                if name in self.wait_sets.waiting:
+                    answers[name] = numbers[self._answer(name)]
+        return found, answers
 
     def own(self, draft: _Draft) -> list[str]:
         """Return the nodes of a part without copied constants."""
-        return [name for name in draft.nodes if not self.is_copied(name)]
+        return [name for name in draft.nodes if name not in self.copied]
 
     def _answer(self, name: str) -> lanes.Lane:
         return self.lanes.of_outputs(name, self.wait_sets.of_outputs(name))
 
     def fetch(self, edge: ir.Edge) -> None:
-        task = self.home if self.is_copied(edge.node) else self.tasks[edge.node]
-        if self.is_copied(edge.node):
+        task = self.home if edge.node in self.copied else self.tasks[edge.node]
+        if edge.node in self.copied:
             self.bring(edge, task)
         self.draft(task).fetches[edge] = None
 
@@ -166,6 +174,8 @@ class _WaitSets:
     """
 
     def __init__(self, waiting: Collection[str]) -> None:
+        self.waiting = frozenset(waiting)
+        """The nodes that may answer late."""
         self._bits = {name: 1 << index for index, name in enumerate(waiting)}
         self._sets: dict[str, int] = {}
         self._numbers = {0: 0}
@@ -199,10 +209,6 @@ class _WaitSets:
         ordered = sorted(self._numbers, key=lambda found: (found.bit_count(), self._numbers[found]))
         return {self._numbers[found]: rank for rank, found in enumerate(ordered)}
 
-    def waits(self, name: str) -> bool:
-        """Return whether a node may answer late."""
-        return name in self._bits
-
 
 def partition(
     nodes: Mapping[str, ir.Node],
@@ -227,7 +233,7 @@ def partition(
     cut = _Cut(nodes, tasks, home, fed, waiting)
     for node in nodes.values():
         cut.guards.learn(node)
-        if cut.is_copied(node.name):
+        if node.name in cut.copied:
             cut.legs[node.name] = 0
         else:
             cut.add(node)
@@ -261,13 +267,15 @@ def _part(
 ) -> parts.Part:
     incoming = tuple(message for message in messages if message.destination == task)
     outgoing = tuple(message for message in messages if message.source == task)
-    touched = [
-        *(edge for message in (*incoming, *outgoing) for edge in message.edges),
-        *draft.feeds,
-        *draft.fetches,
-        *(edge for node in draft.nodes.values() for edge in node.inputs),
-        *(edge for edge in known.tensor_dtypes if edge.node in draft.nodes),
-    ]
+    touched = dict.fromkeys(
+        (
+            *(edge for message in (*incoming, *outgoing) for edge in message.edges),
+            *draft.feeds,
+            *draft.fetches,
+            *(edge for node in draft.nodes.values() for edge in node.inputs),
+            *(edge for edge in known.tensor_dtypes if edge.node in draft.nodes),
+        )
+    )
     return parts.Part(
         task=task,
         nodes=tuple(draft.nodes.values()),
