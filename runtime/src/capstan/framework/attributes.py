@@ -76,10 +76,12 @@ def complete(row: opdef.OpDef, attrs: dict[str, Any]) -> None:
             raise TypeError(f"No argument for attr {name} of op {row.name}")
         attrs[name] = default
     parameters = {argument.type: argument.name for argument in row.input_arguments}
-    for name, allowed in row.types.items():
+    for name, allowed in row.allowed.items():
         value = attrs.get(name)
+        if type(value) is dtypes.DType and value in allowed:
+            continue
         for dtype in value if isinstance(value, list | tuple) else [value]:
-            check_type(parameters.get(name, name), dtype, allowed)
+            check_type(parameters.get(name, name), dtype, row.types[name])
     for name, choices in row.choices.items():
         if attrs[name] not in choices:
             listed = '", "'.join(map(attr_value.text, choices))
@@ -114,10 +116,12 @@ def verify(row: opdef.OpDef, attrs: Mapping[str, Any]) -> None:
     for argument in (*row.input_arguments, *row.output_arguments):
         if argument.number is not None or type(attrs.get(argument.type)) is not dtypes.DType:
             _verify_argument(argument, attrs)
-    for name, allowed in row.types.items():
+    for name, allowed in row.allowed.items():
         value = attrs.get(name)
+        if type(value) is dtypes.DType and value in allowed:
+            continue
         for dtype in value if isinstance(value, list | tuple) else [value]:
-            check_type(name, dtype, allowed)
+            check_type(name, dtype, row.types[name])
 
 
 def _verify_argument(argument: opdef.Argument, attrs: Mapping[str, Any]) -> None:

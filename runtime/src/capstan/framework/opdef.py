@@ -194,6 +194,8 @@ class OpDef:
     type_attributes: tuple[str, ...] = field(init=False)
     """The names that the arguments have for types and counts: attributes (`T`, `N`) and dtypes
     (`int32`)."""
+    allowed: Mapping[str, frozenset[dtypes.DType]] = field(init=False)
+    """The values of `types` as sets."""
     defaults: Mapping[str, Any] = field(init=False)
     """The attributes that a node may omit, with their values."""
     results: Callable[..., tuple[Any, ...]] | None = field(init=False)
@@ -210,6 +212,7 @@ class OpDef:
             "input_arguments": inputs,
             "output_arguments": outputs,
             "type_attributes": tuple(dict.fromkeys(name for name in counted if name is not None)),
+            "allowed": {name: frozenset(values) for name, values in self.types.items()},
             "defaults": {
                 name: value for name, value in self.attrs.items() if not isinstance(value, type)
             },

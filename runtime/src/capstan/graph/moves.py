@@ -14,21 +14,28 @@ class Moves:
         self._replaced: dict[str, str] = {}
         self._split: dict[str, Sequence[str]] = {}
         self._passed: dict[str, ir.Edge] = {}
+        self._moved: set[str] = set()
+        """The nodes of all three."""
 
     def replace(self, name: str, other: str) -> None:
         """Record that the node `other` replaces `name`, because both compute the same values."""
         self._replaced[name] = other
+        self._moved.add(name)
 
     def split(self, name: str, others: Sequence[str]) -> None:
         """Record that the constants `others`, one for each output, replace the node `name`."""
         self._split[name] = others
+        self._moved.add(name)
 
     def pass_on(self, name: str, source: ir.Edge) -> None:
         """Record that the only output of the node `name` equals the tensor `source`."""
         self._passed[name] = source
+        self._moved.add(name)
 
     def rewire(self, node: ir.Node) -> ir.Node:
         """Return `node` with the new nodes in place of the producers that they replace."""
+        if not node.control and all(edge.node not in self._moved for edge in node.inputs):
+            return node
         inputs = tuple(map(self._edge, node.inputs))
         control = tuple(
             dict.fromkeys(

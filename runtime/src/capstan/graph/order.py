@@ -1,6 +1,6 @@
 """The topological order of nodes, which every later pass relies on."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 
 from capstan import errors
 from capstan.core import node as ir
@@ -45,10 +45,16 @@ def unordered(nodes: Mapping[str, ir.Node], names: Sequence[str]) -> frozenset[s
     return frozenset(name for name, bit in bits.items() if bit & found)
 
 
-def topological(nodes: Nodes, roots: Iterable[str]) -> Nodes:
+def topological(
+    nodes: Mapping[str, ir.Node],
+    roots: Iterable[str],
+    fed: frozenset[ir.Edge] = frozenset(),
+    freed: Set[str] = frozenset(),
+) -> Nodes:
     """Return the nodes that `roots` need, every producer before its consumers.
 
-    Producers that are not in `nodes` are ignored. The order is that of a depth-first walk, so it
+    Producers that are not in `nodes` are ignored, and so are those of the tensors `fed`, and control
+    edges from the nodes `freed`. The cost depends only on the nodes that are needed. The order is that of a depth-first walk, so it
     depends only on the graph and the order of the roots. Only the `NextIteration` nodes of loops
     come after the `Merge` that reads them.
 
@@ -58,12 +64,13 @@ def topological(nodes: Nodes, roots: Iterable[str]) -> Nodes:
     done: Nodes = {}
     open_: set[str] = set()
     roots = list(roots)
-    for root in roots:  # `_enter` may append further roots.
+    for root in roots:  # `_sources` may append further roots.
         stack: list[tuple[str, Iterator[str]]] = []
-        _enter(root, nodes, done, open_, stack, roots)
-        while stack:
-            name, ahead = stack[-1]
+        ahead = iter((root,))
+        while True:
             for source in ahead:
+                if source in done or source not in nodes:
+                    continue
                 if source in open_:
                     raise errors.InvalidArgumentError(
                         None,
@@ -71,40 +78,39 @@ def topological(nodes: Nodes, roots: Iterable[str]) -> Nodes:
                         f"The graph couldn't be sorted in topological order: "
                         f"{{{{node {source}}}}} depends on itself",
                     )
-                if _enter(source, nodes, done, open_, stack, roots):
-                    break
+                open_.add(source)
+                stack.append((source, ahead))
+                ahead = iter(_sources(nodes[source], nodes, roots, fed, freed))
+                break
             else:
-                stack.pop()
+                if not stack:
+                    break
+                name, ahead = stack.pop()
                 open_.discard(name)
                 done[name] = nodes[name]
     return done
 
 
-def _enter(
-    name: str,
-    nodes: Nodes,
-    done: Nodes,
-    open_: set[str],
-    stack: list[tuple[str, Iterator[str]]],
+def _sources(
+    node: ir.Node,
+    nodes: Mapping[str, ir.Node],
     roots: list[str],
-) -> bool:
-    """Begin to visit the node `name`: add it and its producers to `stack`.
+    fed: frozenset[ir.Edge],
+    freed: Set[str],
+) -> Sequence[str]:
+    """Return the names of the nodes that `topological` has to visit before `node`.
 
-    Return False, and do nothing, if the node is not in `nodes` or its visit has ended. If the node
-    is the merge of a loop, its `NextIteration` is not added to `stack` but to `roots`.
+    If the node is the merge of a loop, its `NextIteration` is not returned but added to `roots`.
     """
-    if name in done or name not in nodes:
-        return False
-    node = nodes[name]
-    open_.add(name)
+    sources = [edge.node for edge in node.inputs if edge not in fed]
+    following: list[str] = []
     if opdef.role(node.op) is facts.Role.MERGE:
-        following = [edge.node for edge in node.inputs if _closes_loop(edge.node, nodes)]
+        following = [name for name in sources if _closes_loop(name, nodes)]
         roots += following
-        stack.append((name, (source for source in producers(node) if source not in following)))
-    else:
-        stack.append((name, producers(node)))
-    return True
+    if node.control:
+        sources += [name for name in node.control if name not in freed]
+    return [name for name in sources if name not in following] if following else sources
 
 
-def _closes_loop(name: str, nodes: Nodes) -> bool:
+def _closes_loop(name: str, nodes: Mapping[str, ir.Node]) -> bool:
     return name in nodes and opdef.role(nodes[name].op) is facts.Role.NEXT_ITERATION

@@ -37,17 +37,13 @@ def prune(
     fulfilled = {
         edge.node for edge in feeds if opdef.role(nodes[edge.node].op) is facts.Role.PLACEHOLDER
     }
-    freed = {
-        name: replace(node, control=tuple(c for c in node.control if c not in fulfilled))
-        if fulfilled and not fulfilled.isdisjoint(node.control)
-        else node
-        for name, node in nodes.items()
-    }
-    cut = {
-        name: replace(node, inputs=tuple(edge for edge in node.inputs if edge not in fed))
-        if fed and not fed.isdisjoint(node.inputs)
-        else node
-        for name, node in freed.items()
-    }
     roots = [edge.node for edge in fetches if edge not in fed] + list(targets)
-    return {name: freed[name] for name in order.topological(cut, roots)}
+    needed = order.topological(nodes, roots, fed, fulfilled)
+    if not fulfilled:
+        return needed
+    return {
+        name: node
+        if fulfilled.isdisjoint(node.control)
+        else replace(node, control=tuple(c for c in node.control if c not in fulfilled))
+        for name, node in needed.items()
+    }

@@ -59,7 +59,7 @@ def simplify(
             moved.pass_on(name, source)
             continue
         if name not in fed_nodes:
-            constants = _fold(node, known, evaluate, awaited.of_inputs(node), used=nodes)
+            constants = _fold(node, known, evaluate, awaited, used=nodes)
             if len(constants) == 1 or (constants and name not in keep):
                 replacements = constants
             if len(replacements) > 1:
@@ -108,19 +108,22 @@ def _fold(
     node: ir.Node,
     known: infer.Knowledge,
     evaluate: Evaluate,
-    control: tuple[str, ...] | None,
+    awaited: waits.Waits,
     used: Mapping[str, object],
 ) -> list[ir.Node]:
     """Return a constant for each output of `node`, or an empty list if it cannot be folded."""
-    if not opdef.is_defined(node.op) or node.control or control is None:
+    if not opdef.is_defined(node.op) or node.control:
         return []
     row = opdef.lookup(node.op)
-    if not row.is_pure or not row.input_arguments:
+    if not row.is_pure or not row.input_arguments or not _is_foldable(node, row, known):
+        return []
+    control = awaited.of_inputs(node)
+    if control is None:
         return []
     values: Sequence[Array] | None = None
     if row.role is facts.Role.METADATA:
         values = _of_shape(node, row, known)
-    elif all(edge in known.constants for edge in node.inputs) and not _is_large(node, known):
+    elif not _is_large(node, known):
         values = evaluate(node, [known.constants[edge] for edge in node.inputs])
     if not values or sum(value.nbytes for value in values) > MAX_FOLDED_BYTES:
         return []
@@ -129,6 +132,11 @@ def _fold(
         build.constant(name, value, dtype, node.device, control)
         for name, value, (dtype, _) in zip(names, values, infer.tensors(node)[1], strict=True)
     ]
+
+
+def _is_foldable(node: ir.Node, row: opdef.OpDef, known: infer.Knowledge) -> bool:
+    """Return whether the values of a node may follow from facts that are known before the step."""
+    return row.role is facts.Role.METADATA or all(edge in known.constants for edge in node.inputs)
 
 
 def _of_shape(node: ir.Node, row: opdef.OpDef, known: infer.Knowledge) -> list[Array]:

@@ -34,7 +34,7 @@ def verify(nodes: Mapping[str, ir.Node], feeds: Mapping[ir.Edge, infer.Fed]) -> 
         for place, (edge, expected) in enumerate(zip(node.inputs, inputs[node.name], strict=True)):
             fed = feeds.get(edge)
             actual = (fed.dtype, fed.is_ref) if fed else _output(edge, outputs, node)
-            if not _fits(actual, expected):
+            if actual != expected and not _fits(actual, expected):
                 raise _wrong(
                     node,
                     f"Input {place} of node {node.name} was passed {_show(actual)} from "
@@ -43,8 +43,10 @@ def verify(nodes: Mapping[str, ir.Node], feeds: Mapping[ir.Edge, infer.Fed]) -> 
 
 
 def _require_nodes(node: ir.Node, nodes: Mapping[str, ir.Node], feeds: Collection[ir.Edge]) -> None:
-    needed = [edge.node for edge in node.inputs if edge not in feeds]
-    for name in (*needed, *node.control):
+    for edge in node.inputs:
+        if edge.node not in nodes and edge not in feeds:
+            raise _wrong(node, f"Node '{node.name}': Unknown input node '{edge.node}'")
+    for name in node.control:
         if name not in nodes:
             raise _wrong(node, f"Node '{node.name}': Unknown input node '{name}'")
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from capstan.core import node as ir
-from capstan.graph import guards, infer, schedule
+from capstan.framework import facts, opdef
+from capstan.graph import schedule
 
 
 class Waits:
@@ -23,11 +24,12 @@ class Waits:
 
         Call `learn` for the producers of `node` first.
         """
-        if infer.is_constant(node):
+        role = opdef.role(node.op)
+        if role is facts.Role.CONSTANT:
             if node.control:
                 self._on[node.name] = node.control
             return
-        if guards.is_switch(node):
+        if role is facts.Role.SWITCH:
             self._switches.add(node.name)
         elif node.control or _must_precede(node) or self.of_inputs(node) != ():
             self._on[node.name] = (node.name,)
@@ -46,6 +48,8 @@ class Waits:
 
     def of(self, edges: Sequence[ir.Edge]) -> tuple[str, ...] | None:
         """Return the nodes for which some inputs of a node wait, as `of_inputs` does for all."""
+        if not self._on and not self._switches:
+            return ()
         sources = [edge.node for edge in edges if edge not in self._fed]
         if not self._switches.isdisjoint(sources):
             return None

@@ -13,7 +13,10 @@ Runners = frozenset[tuple[int, str]]
 
 
 class Available:
-    """The devices of a session, in the order in which the placer prefers them. Immutable."""
+    """The devices of a session, in the order in which the placer prefers them.
+
+    Immutable, apart from answers that it keeps. Thread-safe.
+    """
 
     def __init__(self, kernels: Mapping[str, kernel_list.KernelList]) -> None:
         """`kernels` maps the full name of each device to the kernels of its task."""
@@ -26,6 +29,7 @@ class Available:
         self._distinct = tuple(dict.fromkeys(self._runners.values()))
         self.types = tuple(dict.fromkeys(kind for _, kind in self._distinct))
         """The device types, best first."""
+        self._fitting: dict[object, list[str]] = {}
 
     def runners(self, node: ir.Node, attrs: Mapping[str, Any]) -> Runners:
         """Return the kernels and device types that can run `node`, for `fitting`."""
@@ -37,7 +41,13 @@ class Available:
 
     def fitting(self, spec: devices.DeviceSpec, runners: Runners) -> list[str]:
         """Return the devices that match `spec` and are among `runners`, best first."""
-        return [name for name in self.matching(spec) if self._runners[name] in runners]
+        # Thousands of nodes ask for the same few devices.
+        key = spec.job, spec.replica, spec.task, spec.device_type, spec.device_index, runners
+        found = self._fitting.get(key)
+        if found is None:
+            found = [name for name in self.matching(spec) if self._runners[name] in runners]
+            self._fitting[key] = found
+        return found
 
     def matching(self, spec: devices.DeviceSpec) -> list[str]:
         """Return the devices that match `spec`, best first."""

@@ -166,7 +166,7 @@ def holders(node: ir.Node) -> list[str]:
     return [
         edge.node
         for edge, (dtype, is_ref) in zip(node.inputs, inputs, strict=True)
-        if is_ref or dtype == dtypes.resource
+        if is_ref or dtype is dtypes.resource
     ]
 
 
@@ -194,6 +194,8 @@ def class_names(node: ir.Node) -> tuple[str, ...]:
         InvalidArgumentError: the attribute is not a list of UTF-8 texts.
     """
     spellings = node.attrs.get("_class", ())
+    if spellings == ():
+        return ()
     try:
         # Strict decoding refuses a name that is not valid UTF-8.
         texts = [text.decode() if isinstance(text, bytes) else text for text in spellings]
@@ -219,7 +221,7 @@ def colocated(groups: Groups, new: Sequence[ir.Node]) -> None:
                 _blame(groups, node, groups.join(node.name, name))
     for node in new:
         held = [name for name in holders(node) if name in groups]
-        if _is_spread(groups, node, held):
+        if not held or _is_spread(groups, node, held):
             continue
         for name in held:
             if reason := groups.follow(node.name, name):

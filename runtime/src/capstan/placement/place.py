@@ -16,6 +16,7 @@ fault fails only the steps that need the node. The reason is that a client sends
 with savers and summaries that it may never run.
 """
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,15 +63,17 @@ class Placer:
             if (candidates := self._candidates(group, placement))
         ]
         leaders = [_leader(group.members) for group, _ in choices]
-        order = sorted(range(len(choices)), key=lambda index: _turn(leaders[index]))
+        turns = list(map(_turn, leaders))
+        order = sorted(range(len(choices)), key=turns.__getitem__)
         consumers: Mapping[str, Sequence[str]] | None = None
         for index in order:
             (group, candidates), leader = choices[index], leaders[index]
             neighbour_devices: set[str | None] = set()
-            if _turn(leader) == _METADATA:
+            if turns[index] == _METADATA:
                 neighbour_devices = {_device_of_input(leader, fresh, placement)}
-            elif _turn(leader) == _GENERATOR:
-                consumers = _consumers(nodes) if consumers is None else consumers
+            elif turns[index] == _GENERATOR:
+                # Only new nodes can read a new node. The rest of the graph may be large.
+                consumers = _consumers(fresh.values()) if consumers is None else consumers
                 neighbour_devices = {
                     placement.devices.get(name) for name in consumers.get(leader.name, ())
                 }
@@ -107,7 +110,7 @@ class Placer:
         try:
             infer.arguments(node)
             groups.class_names(node)
-            spec = devices.parse(node.device)
+            spec = _spec(node.device)
             runners = self.available.runners(node, infer.attributes(node))
         except errors.OpError as fault:
             placement.faults[node.name] = fault
@@ -118,7 +121,7 @@ class Placer:
         if not runners:
             placement.faults[node.name] = refusal.no_kernel(node, self.available)
             return None
-        state_spec = spec if _holds_state(node) else devices.DeviceSpec()
+        state_spec = spec if _holds_state(node) else _spec("")
         return groups.Group([node], spec, runners, state_spec=state_spec)
 
     def _candidates(self, group: groups.Group, placement: Placement) -> list[str]:
@@ -139,6 +142,12 @@ class Placer:
         return []
 
 
+@functools.lru_cache(maxsize=1024)
+def _spec(name: str) -> devices.DeviceSpec:
+    """Return the spec of a name. Groups share it, so nobody may change it."""
+    return devices.parse(name)
+
+
 _ORDINARY, _METADATA, _GENERATOR = range(3)
 
 
@@ -156,8 +165,10 @@ def _turn(node: ir.Node) -> int:
 
 def _holds_state(node: ir.Node) -> bool:
     """Return whether `node` makes a variable, a queue or another resource."""
+    if node.inputs:
+        return False
     outputs = infer.tensors(node)[1]
-    if node.inputs or len(outputs) != 1:
+    if len(outputs) != 1:
         return False
     ((dtype, is_ref),) = outputs
     return is_ref or dtype is dtypes.resource
@@ -165,6 +176,8 @@ def _holds_state(node: ir.Node) -> bool:
 
 def _leader(members: Sequence[ir.Node]) -> ir.Node:
     """Return the node of a group that TensorFlow places first."""
+    if len(members) == 1:
+        return members[0]
     return next((node for node in members if _turn(node) != _GENERATOR), members[0])
 
 
@@ -188,9 +201,9 @@ def _device_of_input(
     return None if is_late else placement.devices.get(source)
 
 
-def _consumers(nodes: Mapping[str, ir.Node]) -> dict[str, list[str]]:
+def _consumers(nodes: Iterable[ir.Node]) -> dict[str, list[str]]:
     readers: dict[str, list[str]] = defaultdict(list)
-    for node in nodes.values():
+    for node in nodes:
         for source in (*(edge.node for edge in node.inputs), *node.control):
             readers[source].append(node.name)
     return readers
