@@ -27,6 +27,18 @@ def built(place: contest.Place, nodes: int = NODES) -> contest.Step:
     return step
 
 
+def differentiated(place: contest.Place) -> contest.Step:
+    """Return a step that builds the graph, and the gradient of its chain."""
+    tf = place.tf
+
+    def step() -> object:
+        with tf.Graph().as_default():
+            fed, value = build(tf)
+            return tf.gradients(value, fed)
+
+    return step
+
+
 def first_run(place: contest.Place, nodes: int = NODES) -> contest.Step:
     """Return a step that opens a session, runs the graph for the first time, and closes it."""
     fed, value = build(place.tf, nodes)

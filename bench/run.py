@@ -35,6 +35,7 @@ ORDER = (
     "example_batch",
     "wide_deep_records",
     "large_build",
+    "large_gradients",
     "large_first_run",
     "large_step",
     "read",

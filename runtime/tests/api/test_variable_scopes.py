@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
-from capstan.api import variable_scope
+from capstan.api import open_scopes, variable_scope
 from capstan.framework import graph as graphs
 from capstan.python.ops import variable_scope as private_variable_scope
 
@@ -388,3 +388,12 @@ def test_threads_share_variables_but_not_scopes(graph: graphs.Graph) -> None:
     own_names = sorted(own_name for own_name, _ in results)
     assert own_names == [f"t{index}/v:0" for index in range(threads)]
     assert len({variable for _, variable in results}) == 1
+
+
+def test_a_graph_keeps_no_names_of_scopes_inside_a_closed_scope(graph: graphs.Graph) -> None:
+    for _ in range(3):
+        with tf.variable_scope(None, "layer"):
+            for _ in range(4):
+                with tf.variable_scope(None, "inner"):
+                    pass
+    assert set(open_scopes.of(graph).opened) == {"layer", "layer_1", "layer_2"}

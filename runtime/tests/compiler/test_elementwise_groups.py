@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import capstan as tf
-from capstan.core import dtypes
+from capstan.core import dtypes, recording
 from capstan.core import node as ir
 from capstan.executor import elementwise_groups
 from capstan.graph import infer
@@ -102,6 +102,41 @@ def test_a_group_waits_for_the_control_inputs_of_all_its_nodes() -> None:
     )
     assert found["b"].control == ("first",)
     assert "a" not in found
+
+
+def test_equal_groups_are_recorded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes: list[ir.Node] = []
+    for layer in range(4):
+        before = f"s{layer - 1}" if layer else "x"
+        nodes += [node("Tanh", f"a{layer}", before), node("Mul", f"b{layer}", f"a{layer}", before)]
+        nodes.append(node("Softmax", f"s{layer}", f"b{layer}"))
+    made: list[object] = []
+    record = recording.Recorder.program
+
+    def counted(recorder: recording.Recorder, results: Sequence[recording.Traced]) -> object:
+        made.append(results)
+        return record(recorder, results)
+
+    monkeypatch.setattr(recording.Recorder, "program", counted)
+    found = fused(*nodes, fetches=["s3"])
+    programs = [each.attrs["program"] for each in found.values() if each.op == "_Elementwise"]
+    assert len(programs) == 4
+    assert all(program is programs[0] for program in programs)
+    assert len(made) == 3  # of a Tanh, of a Mul, and of both
+
+
+def test_groups_that_read_their_inputs_in_another_order_have_other_programs() -> None:
+    found = fused(
+        node("Softmax", "y", "x"),
+        node("Tanh", "a", "x"),
+        node("Sub", "b", "a", "y"),
+        node("Softmax", "between", "b"),
+        node("Tanh", "c", "between"),
+        node("Sub", "d", "y", "c"),
+        fetches=["d"],
+    )
+    first, second = (each for each in found.values() if each.op == "_Elementwise")
+    assert first.attrs["program"] != second.attrs["program"]
 
 
 def test_nodes_of_two_devices_are_no_group() -> None:

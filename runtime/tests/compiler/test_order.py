@@ -1,5 +1,7 @@
 """Topological order and pruning: the nodes that a step needs, producers first."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,3 +119,23 @@ def test_only_control_dependencies_on_fed_placeholders_are_removed() -> None:
     kept = prune.prune(nodes, [Edge("x"), Edge("other")], [Edge("y")], [])
     assert set(kept) == {"other", "y"}
     assert kept["y"].control == ("other",)
+
+
+def test_pruning_reads_only_the_nodes_that_a_step_needs() -> None:
+    read: list[str] = []
+
+    class Graph(dict[str, ir.Node]):
+        def __getitem__(self, name: str) -> ir.Node:
+            read.append(name)
+            return super().__getitem__(name)
+
+        def items(self) -> Any:
+            raise AssertionError("the pass visits the whole graph")
+
+        values = __iter__ = items
+
+    chain = [ir.Node("x", "Placeholder"), ir.Node("y", "X", (Edge("x"),), ("x",))]
+    others = [ir.Node(f"n{number}", "X", (Edge("y"),)) for number in range(9)]
+    graph = Graph({node.name: node for node in [*chain, *others]})
+    assert list(prune.prune(graph, [Edge("x")], [Edge("y")], [])) == ["y"]
+    assert set(read) == {"x", "y"}

@@ -122,6 +122,29 @@ def test_a_source_goes_to_the_device_of_its_consumers() -> None:
     assert placement.devices["c"] == W1
 
 
+def test_placing_new_nodes_reads_only_the_old_nodes_that_they_name() -> None:
+    read: list[str] = []
+
+    class Graph(dict[str, ir.Node]):
+        def __getitem__(self, name: str) -> ir.Node:
+            read.append(name)
+            return super().__getitem__(name)
+
+        def values(self) -> Any:
+            raise AssertionError("the placer visits the whole graph")
+
+        items = __iter__ = values
+
+    placement = place.Placement()
+    placer = placer_of([W0, W1], kernels())
+    old = [make("Placeholder", f"x{number}") for number in range(9)]
+    new = [make("Placeholder", "c"), make("Neg", "y", "c", device=W1), make("Neg", "z", "x3")]
+    placer.place(old, {node.name: node for node in old}, placement)
+    placer.place(new, Graph({node.name: node for node in [*old, *new]}), placement)
+    assert placement.devices["c"] == W1
+    assert set(read) <= {"x3", "c", "y", "z"}
+
+
 def test_shape_goes_to_the_device_of_its_input() -> None:
     x = make("Placeholder", "x")
     placement = placed(x, make("Neg", "y", "x", device=W1), make("Shape", "s", "y"))

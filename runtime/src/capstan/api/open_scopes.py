@@ -25,10 +25,10 @@ class OpenScopes(threading.local):
         self.opened[scope] = self.opened.get(scope, 0) + 1
 
     def close_inner(self, scope: str) -> None:
-        """Set the counts of the scopes inside `scope` to 0. Their names are then unused again."""
-        for name in self.opened:
-            if not scope or name.startswith(scope + "/"):
-                self.opened[name] = 0
+        """Forget the counts of the scopes inside `scope`. Their names are then unused again."""
+        inner = f"{scope}/" if scope else ""
+        for name in [name for name in self.opened if name.startswith(inner)]:
+            del self.opened[name]
 
     def unused(self, outer: str, prefix: str) -> str:
         """Return `prefix`, with a number if a scope of that name was opened inside `outer`."""

@@ -83,7 +83,7 @@ class _Members:
         )
         self._calls: dict[str, int] = {}
         self._changes: dict[str, int] = {}
-        """The changes of resources for which a node waits, and its own, as bits, if there are any."""
+        """The changes of resources for which a node waits, and its own, as bits. Never 0."""
         self._last_change = 1
         self._kinds: dict[Any, tuple[int, Any, int] | None] = {}
         """The number of a kind of nodes, their function, and its number of calls, or None."""
@@ -93,7 +93,9 @@ class _Members:
     def candidate(self, member: _Member) -> fusion.Candidate:
         node = member.node
         inputs = {edge: self._part.tensor_shapes.get(edge) for edge in member.inputs}
-        waits = {edge.node for edge in inputs}.union(self.control([member]))
+        waits = {edge.node for edge in inputs}
+        if node.control or len(member.inputs) < len(node.inputs):
+            waits.update(self.control([member]))
         shape = self._part.tensor_shapes.get(ir.Edge(node.name))
         # Changes come after all reads that do not wait for them. If the nodes of a group waited for
         # different changes, the group could delay a read until after a change.

@@ -36,7 +36,7 @@ class Candidate:
     key: Hashable
     shape: shapes.Shape
     inputs: Mapping[ir.Edge, shapes.Shape]
-    waits: frozenset[str]
+    waits: Set[str]
     calls: int
 
 

@@ -1,7 +1,7 @@
 """The attributes of a node: reading them from keywords, adding defaults, checking them."""
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -75,13 +75,7 @@ def complete(row: opdef.OpDef, attrs: dict[str, Any]) -> None:
         if isinstance(default, type):
             raise TypeError(f"No argument for attr {name} of op {row.name}")
         attrs[name] = default
-    parameters = {argument.type: argument.name for argument in row.input_arguments}
-    for name, allowed in row.allowed.items():
-        value = attrs.get(name)
-        if type(value) is dtypes.DType and value in allowed:
-            continue
-        for dtype in value if isinstance(value, list | tuple) else [value]:
-            check_type(parameters.get(name, name), dtype, row.types[name])
+    _check_types(row, attrs, row.input_arguments)
     for name, choices in row.choices.items():
         if attrs[name] not in choices:
             listed = '", "'.join(map(attr_value.text, choices))
@@ -116,12 +110,7 @@ def verify(row: opdef.OpDef, attrs: Mapping[str, Any]) -> None:
     for argument in (*row.input_arguments, *row.output_arguments):
         if argument.number is not None or type(attrs.get(argument.type)) is not dtypes.DType:
             _verify_argument(argument, attrs)
-    for name, allowed in row.allowed.items():
-        value = attrs.get(name)
-        if type(value) is dtypes.DType and value in allowed:
-            continue
-        for dtype in value if isinstance(value, list | tuple) else [value]:
-            check_type(name, dtype, row.types[name])
+    _check_types(row, attrs, ())
 
 
 def _verify_argument(argument: opdef.Argument, attrs: Mapping[str, Any]) -> None:
@@ -135,6 +124,19 @@ def _verify_argument(argument: opdef.Argument, attrs: Mapping[str, Any]) -> None
     number = attrs.get(argument.number, 1)
     if not _is_kind(argument.number, number, int) or not 0 <= number <= _MAX_TENSORS:
         raise TypeError(f"attr '{argument.number}' is {number!r}")
+
+
+def _check_types(
+    row: opdef.OpDef, attrs: Mapping[str, Any], arguments: Sequence[opdef.Argument]
+) -> None:
+    """Raise TypeError unless the row allows all types. The error names one of the `arguments`."""
+    for name, allowed in row.allowed.items():
+        value = attrs.get(name)
+        if type(value) is dtypes.DType and value in allowed:
+            continue
+        parameters = {argument.type: argument.name for argument in arguments}
+        for dtype in value if isinstance(value, list | tuple) else [value]:
+            check_type(parameters.get(name, name), dtype, row.types[name])
 
 
 def check_type(parameter: str, dtype: dtypes.DType | None, allowed: Any) -> None:

@@ -53,10 +53,11 @@ def topological(
 ) -> Nodes:
     """Return the nodes that `roots` need, every producer before its consumers.
 
-    Producers that are not in `nodes` are ignored, and so are those of the tensors `fed`, and control
-    edges from the nodes `freed`. The cost depends only on the nodes that are needed. The order is that of a depth-first walk, so it
-    depends only on the graph and the order of the roots. Only the `NextIteration` nodes of loops
-    come after the `Merge` that reads them.
+    Producers that are not in `nodes` are ignored, and so are the producers of the tensors `fed` and
+    control edges from the nodes `freed`. The cost depends only on the nodes that are needed.
+
+    The order is that of a depth-first walk, so it depends only on the graph and the order of the
+    roots. Only the `NextIteration` nodes of loops come after the `Merge` that reads them.
 
     Raises:
         InvalidArgumentError: the nodes form a cycle that is not a loop.

@@ -5,7 +5,7 @@ failed therefore still has its old graph.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from capstan import errors
 from capstan.core import function, node
@@ -80,15 +80,18 @@ class SessionGraph:
             OpError: as `prune.prune`, or the reason why one of the nodes has no device.
         """
         nodes = prune.prune(graph, feeds, fetches, targets)
-        for name in nodes:
-            fault = self.placement.faults.get(name)
+        faults, devices = self.placement.faults, self.placement.devices
+        for name in nodes if faults else ():
+            fault = faults.get(name)
             if fault is not None:
                 raise errors.from_code(
                     fault.error_code, f"{fault.message}\n\t [[{{{{node {name}}}}}]]"
                 )
         placed = {
-            name: replace(found, device=self.placement.devices.get(name, found.device))
-            for name, found in nodes.items()
+            name: node.Node(
+                name, each.op, each.inputs, each.control, devices.get(name, each.device), each.attrs
+            )
+            for name, each in nodes.items()
         }
         for name in self.resized & placed.keys():
             placed[name] = resized.without_shape(placed[name])
