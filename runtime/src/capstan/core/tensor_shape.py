@@ -84,7 +84,7 @@ class TensorShape:
         other_shape = to_shape(other)
         if not shapes.is_compatible(self._shape, other_shape):
             raise ValueError(f"Shapes {self} and {TensorShape(other_shape)} are not compatible")
-        return TensorShape(shapes.merge(self._shape, other_shape))
+        return unchecked(shapes.merge(self._shape, other_shape))
 
     def concatenate(self, other: Any) -> "TensorShape":
         return TensorShape(shapes.concatenate(self._shape, to_shape(other)))
@@ -210,6 +210,13 @@ def _from_proto(message: Any) -> shapes.Shape:
     if message.unknown_rank:
         return None
     return tuple(None if dim.size == -1 else dimension.size(dim.size) for dim in message.dim)
+
+
+def unchecked(shape: shapes.Shape) -> TensorShape:
+    """Return a TensorShape around a plain value, which must be valid."""
+    made = TensorShape.__new__(TensorShape)
+    made._shape = shape
+    return made
 
 
 def as_shape(value: Any) -> TensorShape:

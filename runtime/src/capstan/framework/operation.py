@@ -26,7 +26,7 @@ class Tensor(operand.Operand):
 
     __slots__ = (
         *("__dict__", "__weakref__"),
-        *("_consumers", "_dtype", "_index", "_op", "_shape", "assign"),
+        *("_consumers", "_dtype", "_edge", "_index", "_op", "_shape", "assign"),
     )
 
     assign: Callable[..., Any]
@@ -41,6 +41,7 @@ class Tensor(operand.Operand):
         self._dtype = dtype
         self._shape = shape
         self._consumers: list[Operation] = []
+        self._edge: node.Edge | None = None
 
     @property
     def op(self) -> "Operation":
@@ -65,8 +66,10 @@ class Tensor(operand.Operand):
 
     @property
     def edge(self) -> node.Edge:
-        """The name of the tensor in the IR."""
-        return node.Edge(self._op.name, self._index)
+        """The name of the tensor in the IR. All readers share it."""
+        if self._edge is None:
+            self._edge = node.Edge(self._op.name, self._index)
+        return self._edge
 
     @property
     def device(self) -> str:
@@ -75,7 +78,7 @@ class Tensor(operand.Operand):
     @property
     def shape(self) -> tensor_shape.TensorShape:
         """The static shape: the part of the shape that is known before a step."""
-        return tensor_shape.TensorShape(self._shape)
+        return tensor_shape.unchecked(self._shape)
 
     def get_shape(self) -> tensor_shape.TensorShape:
         return self.shape

@@ -254,6 +254,8 @@ def _check_shape(op: graphs.Operation, tensor: graphs.Tensor, gradient: Any) -> 
     """Merge the static shape of `tensor` into the static shape of `gradient`."""
     if isinstance(gradient, indexed_slices.IndexedSlices) or tensor.dtype is dtypes.resource:
         return
+    if isinstance(gradient, graphs.Tensor) and gradient.static_shape == tensor.static_shape:
+        return
     try:
         gradient.set_shape(tensor.shape)
     except ValueError:
