@@ -118,6 +118,9 @@ def test_mel_spectrograms_are_tensorflows(v1: Any) -> None:
         yield tf.signal.linear_to_mel_weight_matrix()
         weights = tf.signal.linear_to_mel_weight_matrix(30, 65, 16000, 80.0, 7600.0)
         yield weights
+        yield tf.signal.linear_to_mel_weight_matrix(
+            30, tf.placeholder_with_default(65, []), 16000, 80.0, 7600.0
+        )
         spectra = tf.abs(tf.signal.stft(tf.constant(X), 25, 10, 128))
         logarithms = tf.log(tf.tensordot(spectra, weights, 1) + 1e-3)
         yield tf.signal.mfccs_from_log_mel_spectrograms(logarithms)[..., :13]

@@ -243,6 +243,13 @@ class Operation:
     def control_flow_context(self, context: Any) -> None:
         self._control_flow_context = context
 
+    def _get_control_flow_context(self) -> Any:
+        # Programs ask for it by this name of TensorFlow's, and set it by the next.
+        return self._control_flow_context
+
+    def _set_control_flow_context(self, context: Any) -> None:
+        self._control_flow_context = context
+
     @property
     def creation_index(self) -> int:
         """The position of the operation in its graph, from 1."""
