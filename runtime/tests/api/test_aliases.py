@@ -52,6 +52,7 @@ NAMES = [
      checkpoint_state.meta_graph_filename),
     ("python.training.checkpoint_utils", "wait_for_new_checkpoint",
      tf.contrib.training.wait_for_new_checkpoint),
+    ("python.ops.string_ops", "string_format", tf.strings.format),
     ("python.training.tracking.util", "Checkpoint", tf.train.Checkpoint),
     ("python.training.tracking.util", "CheckpointV1", tf.train.Checkpoint),
     ("python.training.checkpointable.util", "list_objects", tf.contrib.checkpoint.list_objects),

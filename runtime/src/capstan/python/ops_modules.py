@@ -192,7 +192,13 @@ OPS: dict[str, alias.Homes] = {
     "template": ("capstan.api.template",),
     "nccl_ops": ("capstan.contrib.nccl_ops",),
     "summary_op_util": ("capstan.api.summary_scopes",),
-    "string_ops": ({"string_split_v2": "capstan.strings.split"}, _TF, lookups.op),
+    "string_ops": (
+        {
+            "string_format": "capstan.strings.format",
+            "string_split_v2": "capstan.strings.split",
+        },
+        *(_TF, lookups.op),
+    ),
     "collective_ops": ("capstan.api.collective_ops",),
     "inplace_ops": ("capstan.api.inplace_ops", lookups.op),
     "gradient_checker_v2": ("capstan.api.gradient_checker_v2",),
