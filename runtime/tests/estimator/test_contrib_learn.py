@@ -57,18 +57,20 @@ def test_columns_of_words_go_with_linear_and_wide_and_deep_models() -> None:
         "shape": np.array(["round", "square"], object)[rows % 2],
         "size": (rows // 6 % 2).astype(np.float32),
     }
-    labels = np.array(["no", "yes"], object)[(rows % 3 == 0) & (rows % 2 == 0) | 0]
+    keys = ["no", "maybe", "yes"]
+    labels = np.array(keys, object)[np.where(rows % 3 == 0, 1 + rows % 2, 0)]
 
     def input_fn() -> Any:
         tensors = {name: tf.constant(list(value)) for name, value in features.items()}
         return tensors, tf.constant(list(labels))
 
     for model in (
-        learn.LinearClassifier([colour, crossed], label_keys=["no", "yes"]),
+        learn.LinearClassifier([colour, crossed], n_classes=3, label_keys=keys),
         learn.DNNLinearCombinedClassifier(
-            linear_feature_columns=[crossed], dnn_feature_columns=deep, dnn_hidden_units=[5],
+            n_classes=3, label_keys=keys, linear_feature_columns=[crossed],
+            dnn_feature_columns=deep, dnn_hidden_units=[5],
             dnn_optimizer=tf.train.AdagradOptimizer(0.1), gradient_clip_norm=5.0,
-            linear_optimizer=tf.train.FtrlOptimizer(0.2), label_keys=["no", "yes"],
+            linear_optimizer=tf.train.FtrlOptimizer(0.2),
         ),
     ):  # fmt: skip
         model.fit(input_fn=input_fn, steps=60)

@@ -1,4 +1,4 @@
-"""The models of `tf.contrib.learn` train with the heads that a program chooses."""
+"""The models of `tf.contrib.learn`: their heads, their default optimizers, and their layers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +8,7 @@ import pytest
 
 import capstan as tf
 from capstan.contrib import learn
+from capstan.contrib.learn import head_estimators
 
 pytestmark = pytest.mark.e2e
 
@@ -60,3 +61,99 @@ def test_models_train_with_the_heads_of_a_program(
         assert metrics["global_step"] == 21
         assert metrics["loss"] < first["loss"]
         assert "accuracy/class" in metrics
+
+
+def one() -> Any:
+    """Return one example, whose feature and label are 1."""
+    return {"x0": tf.ones([1, 1])}, tf.ones([1, 1])
+
+
+def columns() -> list[Any]:
+    return [tf.contrib.layers.real_valued_column("x0")]
+
+
+def ftrl(rate: float, gradient: float) -> float:
+    """Return a weight that was 0, after a step of Ftrl."""
+    return -rate * gradient / np.sqrt(0.1 + gradient**2)
+
+
+def test_a_linear_model_has_the_default_rate_of_contrib() -> None:
+    assert head_estimators.linear_rate(36) == pytest.approx(1 / 6)
+    models = (
+        learn.LinearRegressor(columns()),
+        learn.DNNLinearCombinedRegressor(linear_feature_columns=columns()),
+    )
+    for model in models:
+        model.fit(input_fn=one, steps=1)
+        weight = model.get_variable_value("linear/linear_model/x0/weights")
+        np.testing.assert_allclose(weight, [[ftrl(0.2, -2.0)]], rtol=1e-5)
+
+
+def test_a_deep_network_has_the_default_rate_of_contrib() -> None:
+    models = (
+        learn.DNNRegressor([2], columns()),
+        learn.DNNLinearCombinedRegressor(dnn_feature_columns=columns(), dnn_hidden_units=[2]),
+    )
+
+    def zeros() -> Any:
+        return {"x0": tf.zeros([1, 1])}, tf.ones([1, 1])
+
+    for model in models:
+        model.fit(input_fn=zeros, steps=1)
+        bias = model.get_variable_value("dnn/logits/biases")
+        np.testing.assert_allclose(bias, [0.05 * 2 / np.sqrt(0.1 + 4)], rtol=1e-5)
+
+
+def test_the_default_optimizer_clips_gradients() -> None:
+    model = learn.LinearRegressor(columns(), gradient_clip_norm=0.1)
+    model.fit(input_fn=one, steps=1)
+    weight = model.get_variable_value("linear/linear_model/x0/weights")
+    np.testing.assert_allclose(weight, [[ftrl(0.2, -0.1 / np.sqrt(2))]], rtol=1e-5)
+
+
+ADAGRAD = 2 / np.sqrt(0.1 + 4)
+"""The step of Adagrad for the gradient -2, with the rate 1."""
+
+
+@pytest.mark.parametrize(
+    ("make", "scope", "expected"),
+    [
+        (lambda more: learn.LinearRegressor(columns(), **more), "linear/", 0.1 * ADAGRAD),
+        (
+            lambda more: learn.DNNLinearCombinedRegressor(
+                linear_feature_columns=columns(), **more
+            ),
+            "", 0.1 * ADAGRAD,
+        ),
+        # A deep network also trains the bias as a variable of the model.
+        (lambda more: learn.DNNRegressor([2], columns(), **more), "dnn/", None),
+    ],
+)  # fmt: skip
+def test_a_centered_bias_learns(make: Callable[[Any], Any], scope: str, expected: Any) -> None:
+    model = make({"enable_centered_bias": True})
+    model.fit(input_fn=one, steps=1)
+    bias = model.get_variable_value(f"{scope}regression_head/centered_bias_weight")
+    if expected is None:
+        assert bias[0] > 0.1 * ADAGRAD
+    else:
+        np.testing.assert_allclose(bias, [expected], rtol=1e-5)
+
+
+def test_a_layer_has_the_function_of_its_name() -> None:
+    models = [
+        learn.DNNRegressor(
+            [3], columns(), activation_fn=function, config=learn.RunConfig(tf_random_seed=1)
+        )
+        for function in ("tanh", tf.tanh)
+    ]
+    scores = [
+        next(iter(model.fit(input_fn=one, steps=1).predict(input_fn=one))) for model in models
+    ]
+    assert scores[0] == scores[1]
+    with pytest.raises(ValueError, match=r"should be one of \[relu, tanh, sigmoid\]"):
+        learn.DNNRegressor([3], columns(), activation_fn="step")
+
+
+def test_words_of_two_classes_are_refused() -> None:
+    with pytest.raises(ValueError, match="label_keys is not supported for n_classes=2"):
+        learn.LinearClassifier(columns(), label_keys=["no", "yes"])

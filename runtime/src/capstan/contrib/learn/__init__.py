@@ -10,23 +10,27 @@ from capstan.contrib.learn import datasets as datasets
 from capstan.contrib.learn import learn_runner as learn_runner
 from capstan.contrib.learn import monitors as monitors
 from capstan.contrib.learn import preprocessing as preprocessing
-from capstan.contrib.learn.canned import DNNClassifier as DNNClassifier
-from capstan.contrib.learn.canned import DNNLinearCombinedClassifier as DNNLinearCombinedClassifier
-from capstan.contrib.learn.canned import DNNLinearCombinedRegressor as DNNLinearCombinedRegressor
-from capstan.contrib.learn.canned import DNNRegressor as DNNRegressor
-from capstan.contrib.learn.canned import LinearClassifier as LinearClassifier
-from capstan.contrib.learn.canned import LinearRegressor as LinearRegressor
-from capstan.contrib.learn.canned import (
-    infer_real_valued_columns_from_input as infer_real_valued_columns_from_input,
+from capstan.contrib.learn.dnn import DNNClassifier as DNNClassifier
+from capstan.contrib.learn.dnn import DNNEstimator as DNNEstimator
+from capstan.contrib.learn.dnn import DNNRegressor as DNNRegressor
+from capstan.contrib.learn.dnn_linear_combined import (
+    DNNLinearCombinedClassifier as DNNLinearCombinedClassifier,
 )
-from capstan.contrib.learn.canned import (
-    infer_real_valued_columns_from_input_fn as infer_real_valued_columns_from_input_fn,
+from capstan.contrib.learn.dnn_linear_combined import (
+    DNNLinearCombinedEstimator as DNNLinearCombinedEstimator,
 )
-from capstan.contrib.learn.canned_heads import MetricKey as MetricKey
-from capstan.contrib.learn.canned_models import PredictionKey as PredictionKey
+from capstan.contrib.learn.dnn_linear_combined import (
+    DNNLinearCombinedRegressor as DNNLinearCombinedRegressor,
+)
 from capstan.contrib.learn.dynamic_rnn import DynamicRnnEstimator as DynamicRnnEstimator
 from capstan.contrib.learn.estimators import Estimator as Estimator
 from capstan.contrib.learn.estimators import SKCompat as SKCompat
+from capstan.contrib.learn.estimators import (
+    infer_real_valued_columns_from_input as infer_real_valued_columns_from_input,
+)
+from capstan.contrib.learn.estimators import (
+    infer_real_valued_columns_from_input_fn as infer_real_valued_columns_from_input_fn,
+)
 from capstan.contrib.learn.experiment import Experiment as Experiment
 from capstan.contrib.learn.export_strategy import ExportStrategy as ExportStrategy
 from capstan.contrib.learn.export_strategy import InputFnOps as InputFnOps
@@ -37,11 +41,6 @@ from capstan.contrib.learn.export_strategy import make_export_strategy as make_e
 from capstan.contrib.learn.graph_actions import infer as infer
 from capstan.contrib.learn.graph_actions import run_feeds as run_feeds
 from capstan.contrib.learn.graph_actions import run_n as run_n
-from capstan.contrib.learn.head_estimators import DNNEstimator as DNNEstimator
-from capstan.contrib.learn.head_estimators import (
-    DNNLinearCombinedEstimator as DNNLinearCombinedEstimator,
-)
-from capstan.contrib.learn.head_estimators import LinearEstimator as LinearEstimator
 from capstan.contrib.learn.heads import Head as Head
 from capstan.contrib.learn.heads import binary_svm_head as binary_svm_head
 from capstan.contrib.learn.heads import multi_class_head as multi_class_head
@@ -51,12 +50,17 @@ from capstan.contrib.learn.heads import no_op_train_fn as no_op_train_fn
 from capstan.contrib.learn.heads import poisson_regression_head as poisson_regression_head
 from capstan.contrib.learn.heads import regression_head as regression_head
 from capstan.contrib.learn.kmeans import KMeansClustering as KMeansClustering
+from capstan.contrib.learn.linear import LinearClassifier as LinearClassifier
+from capstan.contrib.learn.linear import LinearEstimator as LinearEstimator
+from capstan.contrib.learn.linear import LinearRegressor as LinearRegressor
+from capstan.contrib.learn.metric_key import MetricKey as MetricKey
 from capstan.contrib.learn.metric_spec import MetricSpec as MetricSpec
 from capstan.contrib.learn.mode_keys import ModeKeys as ModeKeys
 from capstan.contrib.learn.model_fn import ModelFnOps as ModelFnOps
 from capstan.contrib.learn.pandas_data import extract_pandas_data as extract_pandas_data
 from capstan.contrib.learn.pandas_data import extract_pandas_labels as extract_pandas_labels
 from capstan.contrib.learn.pandas_data import extract_pandas_matrix as extract_pandas_matrix
+from capstan.contrib.learn.prediction_key import PredictionKey as PredictionKey
 from capstan.contrib.learn.problem_type import ProblemType as ProblemType
 from capstan.contrib.learn.run_config import RunConfig as RunConfig
 from capstan.contrib.learn.run_config import TaskType as TaskType
@@ -83,7 +87,7 @@ alias.grow(
         "python.learn": _LEARN,
         **{
             f"python.learn.estimators.{name}": (
-                _HERE, f"{_HERE}.run_config", f"{_HERE}.model_fn", f"{_HERE}.canned",
+                _HERE, f"{_HERE}.run_config", f"{_HERE}.model_fn",
             )
             for name in _ESTIMATORS
         },
@@ -98,7 +102,7 @@ alias.grow(
             (f"{_HERE}.dynamic_rnn",),
         ),
         "python.learn.estimators.svm": (f"{_HERE}.svm",),
-        "python.learn.estimators.metric_key": (f"{_HERE}.canned_heads",),
+        "python.learn.estimators.metric_key": (f"{_HERE}.metric_key",),
         "python.learn.estimators": _LEARN,
         "python.learn.datasets.base": (f"{_HERE}.datasets",),
         "python.learn.datasets.mnist": (f"{_HERE}.datasets",),

@@ -7,8 +7,8 @@ from capstan.api import array_ops, math_ops, metrics, nn, reduce_ops, sparse_lay
 from capstan.api.lookup import factories
 from capstan.api.scoped import scoped
 from capstan.contrib.learn import head_losses, head_metrics, single_head
-from capstan.contrib.learn.canned_heads import MetricKey
-from capstan.contrib.learn.canned_models import PredictionKey
+from capstan.contrib.learn.metric_key import MetricKey
+from capstan.contrib.learn.prediction_key import PredictionKey
 from capstan.contrib.learn.problem_type import ProblemType
 from capstan.core import dtypes
 from capstan.framework import sparse_tensor

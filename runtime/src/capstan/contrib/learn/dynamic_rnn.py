@@ -14,8 +14,8 @@ from capstan.api.scoped import scoped
 from capstan.contrib.estimator import recurrent
 from capstan.contrib.layers import dense, feature_columns, optimizers, sequence_columns
 from capstan.contrib.learn import estimators, head_losses, model_fn
-from capstan.contrib.learn.canned_models import PredictionKey
 from capstan.contrib.learn.mode_keys import ModeKeys
+from capstan.contrib.learn.prediction_key import PredictionKey
 from capstan.contrib.learn.problem_type import ProblemType
 from capstan.core import dtypes
 from capstan.framework.raw import raw

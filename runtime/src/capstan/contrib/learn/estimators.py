@@ -8,10 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from capstan.contrib.layers import feature_columns
 from capstan.contrib.learn import export_strategy, model_fn, monitor_hooks
 from capstan.contrib.learn import run_config as run_configs
 from capstan.core import dtypes
 from capstan.estimator import estimator, inputs, mode_keys
+from capstan.framework import graph as graphs
 
 _BATCH_SIZE = 128
 
@@ -142,6 +144,13 @@ class Estimator:
         found = self._core.predict(function, None if outputs is None else list(outputs))
         return found if as_iterable else _stacked(found)
 
+    def _predict_key(
+        self, key: str, x: Any, input_fn: Any, batch_size: int | None, as_iterable: bool
+    ) -> Any:
+        """Return the predictions `key` alone, as an iterator or as one array."""
+        found = Estimator.predict(self, x, input_fn, batch_size, [key], as_iterable)
+        return (each[key] for each in found) if as_iterable else found[key]
+
     def get_variable_value(self, name: str) -> Any:
         """Return the array of a variable. Raises as `tf.estimator.Estimator`."""
         return self._core.get_variable_value(name)
@@ -261,3 +270,21 @@ def _stacked(found: Iterable[Any]) -> Any:
     if rows and isinstance(rows[0], Mapping):
         return {key: np.array([row[key] for row in rows]) for key in rows[0]}
     return np.array(rows)
+
+
+def infer_real_valued_columns_from_input_fn(input_fn: Callable[[], Any]) -> list[Any]:
+    """Return a column for each feature that an input function returns, which are all numbers.
+
+    Raises:
+        ValueError: as `tf.contrib.layers.infer_real_valued_columns`.
+    """
+    with graphs.Graph().as_default():
+        features, _ = input_fn()
+        return feature_columns.infer_real_valued_columns(features)
+
+
+def infer_real_valued_columns_from_input(x: Any) -> list[Any]:
+    """Return a column for each array of features: an array, or a dictionary of arrays."""
+    return infer_real_valued_columns_from_input_fn(
+        lambda: (input_of(x, epochs=1, shuffle=False)(), None)
+    )

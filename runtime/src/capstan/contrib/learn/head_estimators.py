@@ -1,25 +1,40 @@
-"""The estimators of `tf.contrib.learn` that bring a model, and whose head the program chooses.
+"""What the estimators share whose model has a head: those of `dnn`, `linear` and both.
 
 Sources: contrib/learn/python/learn/estimators/{dnn,linear,dnn_linear_combined}.py. The models are
-those of `capstan.contrib.learn.canned`.
+those of `tf.estimator`, with the names of their variables. Only the layers of deep networks have
+`weights` and `biases`, as in TensorFlow. The heads are those of `contrib.learn.heads`.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-from capstan.api import nn, partitioners, scope_block, variable_scope
-from capstan.contrib.learn import canned_models as models
+from capstan.api import nn, partitioners, scope_block, variable_collections, variable_scope
+from capstan.contrib.estimator import clipping
+from capstan.contrib.layers import feature_columns as columns_of
 from capstan.contrib.learn import estimators, single_head
 from capstan.contrib.learn import run_config as run_configs
-from capstan.estimator.canned import dnn, dnn_linear_combined, linear
+from capstan.contrib.learn.prediction_key import PredictionKey
+from capstan.estimator.canned import choices
 from capstan.train import steps
 
+_DENSE: Final = {"kernel": "weights", "bias": "biases"}
+"""The variables of a layer of `tf.layers`, and their names in `tf.contrib.layers`."""
 
-class _CoreHead:
-    """A head of `tf.contrib.learn`, for the models of `tf.estimator`."""
+LINEAR_RATE: Final = 0.2
+"""The greatest default learning rate of linear models."""
 
-    def __init__(self, head: single_head.Head) -> None:
-        self._head = head
+_ACTIVATIONS: Final[Mapping[str, Any]] = {"relu": nn.relu, "tanh": nn.tanh, "sigmoid": nn.sigmoid}
+
+
+class CoreHead:
+    """A head of `tf.contrib.learn`, for the models of `tf.estimator`.
+
+    Unless it `is_trained`, the optimizer of the model does not change variables of the head.
+    """
+
+    def __init__(self, head: single_head.Head, *, is_trained: bool = True) -> None:
+        self._head, self._is_trained = head, is_trained
         self.logits_dimension = head.logits_dimension
 
     def create_estimator_spec(
@@ -27,136 +42,140 @@ class _CoreHead:
         train_op_fn: Callable[[Any], Any] | None = None,
     ) -> Any:  # fmt: skip
         """Return the ModelFnOps of the head."""
+        of_model = None if self._is_trained else variable_collections.trainable_variables()
 
         def minimize(loss: Any) -> Any:
-            return optimizer.minimize(loss, global_step=steps.get_global_step())
+            return optimizer.minimize(loss, steps.get_global_step(), of_model)
 
         return self._head.create_model_fn_ops(
             features, mode, labels, train_op_fn or minimize, logits=logits
         )
 
 
-class _HeadEstimator(estimators.Estimator):
-    """An estimator with the function of a model of `tf.estimator`."""
+class HeadEstimator(estimators.Estimator):
+    """An estimator with the function of a model of `tf.estimator`, which has a `CoreHead`.
+
+    Features may be one tensor, for the column with an empty name.
+    """
 
     def __init__(
         self, model: Callable[..., Any], model_dir: Any, config: Any, feature_engineering_fn: Any
     ) -> None:
         def build(features: Any, labels: Any, mode: str, config: Any) -> Any:
             scope = variable_scope.get_variable_scope()
-            with scope_block.variable_scope(scope, custom_getter=models.renamed):
-                return model(models.by_name(features), labels, mode, config)
+            with scope_block.variable_scope(scope, custom_getter=_renamed):
+                return model(by_name(features), labels, mode, config)
 
         config = config or run_configs.RunConfig()
         super().__init__(build, model_dir, config, None, feature_engineering_fn)
 
 
-class DNNEstimator(_HeadEstimator):
-    """A model with the logits of `DNNClassifier`, and any `head`, also one of `multi_head`.
+class Classifier(HeadEstimator):
+    """An estimator whose predictions are classes."""
 
-    `gradient_clip_norm` limits the global norm of the gradients. `input_layer_min_slice_size` is
-    the least size in bytes of a part of an embedding.
+    def predict(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None,
+        outputs: Any = None, as_iterable: bool = True,
+    ) -> Any:  # fmt: skip
+        """Return the classes of examples, or dictionaries of `outputs`, as `Estimator.predict`."""
+        if outputs:
+            return super().predict(x, input_fn, batch_size, outputs, as_iterable)
+        return self.predict_classes(x, input_fn, batch_size, as_iterable)
 
-    Raises:
-        ValueError: `embedding_lr_multipliers` are given, which Capstan does not have, or an
-            argument is wrong.
+    def predict_classes(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:  # fmt: skip
+        """Return the class of each example: a number, or one of the `label_keys`."""
+        return self._predict_key(PredictionKey.CLASSES, x, input_fn, batch_size, as_iterable)
+
+    def predict_proba(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:  # fmt: skip
+        """Return the probabilities of the classes for each example."""
+        return self._predict_key(PredictionKey.PROBABILITIES, x, input_fn, batch_size, as_iterable)
+
+
+class Regressor(HeadEstimator):
+    """An estimator whose predictions are numbers."""
+
+    def predict(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None,
+        outputs: Any = None, as_iterable: bool = True,
+    ) -> Any:  # fmt: skip
+        """Return the scores of examples, or dictionaries of `outputs`, as `Estimator.predict`."""
+        if outputs:
+            return super().predict(x, input_fn, batch_size, outputs, as_iterable)
+        return self.predict_scores(x, input_fn, batch_size, as_iterable)
+
+    def predict_scores(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:  # fmt: skip
+        """Return the score of each example."""
+        return self._predict_key(PredictionKey.SCORES, x, input_fn, batch_size, as_iterable)
+
+
+def by_name(features: Any) -> Any:
+    """Return features by name, also if they are one tensor or have no name."""
+    if not isinstance(features, Mapping):
+        return {columns_of.UNNAMED: features}
+    return {name or columns_of.UNNAMED: tensor for name, tensor in features.items()}
+
+
+def optimizer(given: Any, default: str, rate: float, clip_norm: float | None) -> Any:
+    """Return a function that returns an Optimizer: `given`, or the one with the name `default`.
+
+    `given` is a name, an Optimizer, a function, or None. Those with a name have the learning rate
+    `rate`. With `clip_norm`, the optimizer limits the global norm of the gradients.
     """
 
-    def __init__(
-        self,
-        head: Any,
-        hidden_units: Iterable[int],
-        feature_columns: Iterable[Any],
-        model_dir: Any = None,
-        optimizer: Any = None,
-        activation_fn: Any = nn.relu,
-        dropout: float | None = None,
-        gradient_clip_norm: float | None = None,
-        config: Any = None,
-        feature_engineering_fn: Any = None,
-        embedding_lr_multipliers: Any = None,
-        input_layer_min_slice_size: int | None = None,
-    ) -> None:
-        models.refuse(False, embedding_lr_multipliers)
-        config = config or run_configs.RunConfig()
-        partitioner = None
-        if input_layer_min_slice_size:
-            partitioner = partitioners.min_max_variable_partitioner(
-                config.num_ps_replicas, min_slice_size=input_layer_min_slice_size
-            )
-        model = dnn.model_fn(
-            _core(head), hidden_units, feature_columns,
-            models.optimizer(optimizer, "Adagrad", gradient_clip_norm), activation_fn, dropout,
-            partitioner, False,
-        )  # fmt: skip
-        super().__init__(model, model_dir, config, feature_engineering_fn)
+    def make() -> Any:
+        made = choices.get_optimizer_instance(given or default, rate)
+        return made if clip_norm is None else clipping.clip_gradients_by_norm(made, clip_norm)
+
+    return make
 
 
-class LinearEstimator(_HeadEstimator):
-    """A linear model with any `head`.
+def linear_rate(count: int) -> float:
+    """Return the default learning rate of a linear model with `count` columns."""
+    return min(LINEAR_RATE, 1.0 / math.sqrt(max(count, 1)))
 
-    `weight_column_name` and `_joint_weights` have no effect: a head has the weights.
+
+def activation(given: Any) -> Any:
+    """Return a function of layers, or the one with the name `given`.
 
     Raises:
-        ValueError: an argument is wrong.
+        ValueError: there is no such name.
     """
-
-    def __init__(
-        self,
-        feature_columns: Iterable[Any],
-        head: Any,
-        model_dir: Any = None,
-        weight_column_name: str | None = None,
-        optimizer: Any = None,
-        gradient_clip_norm: float | None = None,
-        _joint_weights: bool = False,
-        config: Any = None,
-        feature_engineering_fn: Any = None,
-    ) -> None:
-        model = linear.model_fn(
-            _core(head), feature_columns, models.optimizer(optimizer, "Ftrl", gradient_clip_norm),
-            None, "sum",
-        )  # fmt: skip
-        super().__init__(model, model_dir, config, feature_engineering_fn)
+    if not isinstance(given, str):
+        return given
+    if given not in _ACTIVATIONS:
+        names = ", ".join(_ACTIVATIONS)
+        raise ValueError(f"Activation name should be one of [{names}], you provided {given}.")
+    return _ACTIVATIONS[given]
 
 
-class DNNLinearCombinedEstimator(_HeadEstimator):
-    """A wide and deep model with any `head`.
+def input_partitioner(config: Any, min_slice_size: int | None) -> Any:
+    """Return a partitioner with a part of a table for each parameter server.
 
-    `_joint_linear_weights` and `fix_global_step_increment_bug` have no effect: a step counts once.
-
-    Raises:
-        ValueError: as DNNEstimator, or there are no columns, or columns without units.
+    A part has at least `min_slice_size` bytes. Return None if this is None or 0.
     """
-
-    def __init__(
-        self,
-        head: Any,
-        model_dir: Any = None,
-        linear_feature_columns: Iterable[Any] | None = None,
-        linear_optimizer: Any = None,
-        _joint_linear_weights: bool = False,
-        dnn_feature_columns: Iterable[Any] | None = None,
-        dnn_optimizer: Any = None,
-        dnn_hidden_units: Iterable[int] | None = None,
-        dnn_activation_fn: Any = nn.relu,
-        dnn_dropout: float | None = None,
-        gradient_clip_norm: float | None = None,
-        config: Any = None,
-        feature_engineering_fn: Any = None,
-        embedding_lr_multipliers: Any = None,
-        fix_global_step_increment_bug: bool = False,
-        input_layer_partitioner: Any = None,
-    ) -> None:
-        models.refuse(False, embedding_lr_multipliers)
-        model = dnn_linear_combined.model_fn(
-            _core(head), linear_feature_columns,
-            models.optimizer(linear_optimizer, "Ftrl", gradient_clip_norm), dnn_feature_columns,
-            models.optimizer(dnn_optimizer, "Adagrad", gradient_clip_norm), dnn_hidden_units,
-            dnn_activation_fn or nn.relu, dnn_dropout, input_layer_partitioner, False, "sum",
-        )  # fmt: skip
-        super().__init__(model, model_dir, config, feature_engineering_fn)
+    if not min_slice_size:
+        return None
+    replicas = (config or run_configs.RunConfig()).num_ps_replicas
+    return partitioners.min_max_variable_partitioner(replicas, min_slice_size=min_slice_size)
 
 
-def _core(head: Any) -> Any:
-    return _CoreHead(head)
+def refuse_multipliers(embedding_lr_multipliers: Any) -> None:
+    """Raise ValueError if there are rates of embeddings."""
+    if embedding_lr_multipliers:
+        raise ValueError("embedding_lr_multipliers are not supported. Leave them out")
+
+
+def _renamed(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+    """Return a variable. Those of deep layers have the names of `tf.contrib.layers`."""
+    layer, _, kind = name.rpartition("/")
+    is_dense = layer.startswith("dnn/") and kind in _DENSE
+    return getter(f"{layer}/{_DENSE[kind]}" if is_dense else name, *args, **kwargs)

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from capstan.api import feature_column, scope_block
-from capstan.contrib.learn import canned_models, estimators, heads
+from capstan.contrib.learn import estimators, head_estimators, heads
 from capstan.contrib.learn.mode_keys import ModeKeys
+from capstan.contrib.learn.prediction_key import PredictionKey
 from capstan.estimator.canned import linear_sdca
 
 _LEAST_L2 = 1.0
@@ -52,7 +53,7 @@ class SVM(estimators.Estimator):
         head = heads.binary_svm_head(weight_column_name=weight_column_name)
 
         def model_fn(features: Any, labels: Any, mode: str) -> Any:
-            features = canned_models.by_name(features)
+            features = head_estimators.by_name(features)
             held = _Weights()
             with scope_block.variable_scope("linear", custom_getter=held.named):
                 logits = feature_column.linear_model(features, columns)
@@ -74,9 +75,7 @@ class SVM(estimators.Estimator):
         as_iterable: bool = True,
     ) -> Any:  # fmt: skip
         """Return the class of each example, 0 or 1. Raises as `Estimator.predict`."""
-        key = canned_models.PredictionKey.CLASSES
-        found = self.predict(x, input_fn, batch_size, [key], as_iterable)
-        return (each[key] for each in found) if as_iterable else found[key]
+        return self._predict_key(PredictionKey.CLASSES, x, input_fn, batch_size, as_iterable)
 
 
 class _Weights(dict[str, Any]):
