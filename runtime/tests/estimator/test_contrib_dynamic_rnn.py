@@ -89,6 +89,18 @@ def test_a_classification_of_steps(count: int, tmp_path: pathlib.Path) -> None:
     assert found["accuracy"] == pytest.approx((expected.argmax(2) == labels)[MASK].mean())
 
 
+def gru(value: Any, number: int, inputs: Any, state: Any) -> Any:
+    """Return the next state of a layer of GRUs, as NumPy computes it."""
+    scope = f"rnn/multi_rnn_cell/cell_{number}/gru_cell"
+
+    def dense(name: str, given: Any) -> Any:
+        joined = np.concatenate([inputs, given], 1)
+        return joined @ value(f"{scope}/{name}/kernel") + value(f"{scope}/{name}/bias")
+
+    reset, update = np.split(1 / (1 + np.exp(-dense("gates", state))), 2, 1)
+    return update * state + (1 - update) * np.tanh(dense("candidate", reset * state))
+
+
 def test_a_first_state_and_words_are_features(tmp_path: pathlib.Path) -> None:
     words = layers.sparse_column_with_hash_bucket("word", 5)
     estimator = learn.DynamicRnnEstimator(
@@ -103,7 +115,22 @@ def test_a_first_state_and_words_are_features(tmp_path: pathlib.Path) -> None:
         return {"word": word, **states}, tf.constant([0, 1])
 
     estimator.fit(input_fn=input_fn, steps=2)
-    assert estimator.evaluate(input_fn=input_fn, steps=1)["loss"] > 0
+    value = estimator.get_variable_value
+    scope = "sequence_input_from_feature_columns/input_layer/word_embedding"
+    table = value(f"{scope}/embedding_weights")
+    # The buckets of "a" and "b" are 4 and 2. The second example has one word.
+    steps = [np.stack([table[4], table[4]]), np.stack([table[2], np.zeros(3)])]
+    states = [np.ones([2, 2]), np.ones([2, 3])]
+    for step in steps:
+        states[0] = gru(value, 0, step, states[0])
+        states[1] = gru(value, 1, states[0], states[1])
+    logits = states[1] @ value("fully_connected/weights") + value("fully_connected/biases")
+    predictions = next(estimator._core.predict(input_fn, yield_single_examples=False))
+    for number, state in enumerate(states):
+        np.testing.assert_allclose(predictions[f"rnn_cell_state_{number}"], state, rtol=1e-4)
+    expected = np.log1p(np.exp([logits[0, 0], -logits[1, 0]])).mean()
+    found = estimator.evaluate(input_fn=input_fn, steps=1)
+    assert found["loss"] == pytest.approx(expected, rel=1e-4)
 
 
 def test_wrong_arguments_are_refused() -> None:
