@@ -210,6 +210,15 @@ def test_an_unused_gradient_of_a_gradient_is_not_refused() -> None:
 
 
 @pytest.mark.e2e
+def test_a_list_of_ys_with_the_result_of_a_loop_has_its_whole_gradient() -> None:
+    x, factor = tf.constant([1.0, 2.0, 3.0]), tf.constant(2.0)
+    products = tf.map_fn(lambda each: each * factor, x)
+    (slope,) = tf.gradients([(products, x)], factor)
+    with tf.Session() as session:
+        assert session.run(slope) == 6
+
+
+@pytest.mark.e2e
 def test_the_gradients_of_a_loop_may_be_gated() -> None:
     x = tf.constant([2.0, 3.0])
 

@@ -59,7 +59,11 @@ def _source(op: Op, tensor: Any) -> str:
             "The gradient of a TensorArray must be in the function of the array: use tensor lists "
             "there, as TensorFlow does with control flow v2"
         )
-    return get_grad_source(tensor)
+    # The name of `tensor` may mislead: a list of ys is packed in the scope of the call.
+    scope = op.graph.get_name_scope()
+    call = scope.removesuffix(f"/{op.name}_grad")
+    is_known = call != scope and call.rpartition("/")[2].startswith("gradients")
+    return call if is_known else get_grad_source(tensor)
 
 
 def get_grad_source(tensor: Any) -> str:
