@@ -120,6 +120,30 @@ def test_grids_run_over_sequences(make: Any, size: Any) -> None:
         assert found[0][0].shape == (2, 4, 3)
 
 
+class OldCell(tf.nn.rnn_cell.RNNCell):
+    """A cell that gets its variable in each call, as cells did before they were layers."""
+
+    state_size = output_size = 2
+
+    def __init__(self, num_units: int) -> None:
+        super().__init__()
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        joined = tf.concat([inputs, state], 1)
+        weights = tf.get_variable("w", [joined.shape[1].value, 2])
+        output = tf.matmul(joined, weights)
+        return output, output
+
+
+def test_tied_cells_share_the_variables_that_they_get() -> None:
+    cell = grid.GridRNNCell(2, 2, 0, 0, 0, tied=True, cell_fn=OldCell)
+    output, _, weights = called(cell, (STATES[0, 0], STATES[1, 0]))
+    shared = weights["GridRNNCell/recurrent/w"]
+    old = INPUTS @ weights["GridRNNCell/project_m_0"]
+    after = np.concatenate([old, STATES[1, 0]], 1) @ shared
+    np.testing.assert_allclose(output, [np.concatenate([old, after], 1) @ shared], rtol=1e-5)
+
+
 def test_wrong_dimensions_are_refused() -> None:
     with pytest.raises(ValueError, match="dims must be >= 1"):
         grid.GridRNNCell(2, 0)

@@ -59,6 +59,26 @@ def test_a_loop_has_the_gradients_of_its_steps(cell_grad: Any, limit: Any, at_en
         np.testing.assert_allclose(each, other, rtol=1e-4, atol=1e-5)
 
 
+def test_a_gradient_of_a_cell_may_be_none() -> None:
+    def of_weights_only(*arguments: Any) -> Any:
+        of_theta, of_state, _ = by_hand(*arguments)
+        return of_theta, of_state, {"x": None}
+
+    slopes = []
+    for cell_grad in (of_weights_only, by_hand):
+        with tf.Graph().as_default(), tf.Session() as session:
+            given = {name: tf.constant(value) for name, value in VALUES.items()}
+            theta = {name: given[name] for name in "wb"}
+            _, last = recurrent.Recurrent(
+                theta, {"h": given["state"]}, {"x": given["x"]}, cell, cell_grad
+            )
+            slopes.append(session.run(tf.gradients(last["h"], list(given.values()))))
+    (*partial, of_x), (*full, _) = slopes
+    for each, other in zip(partial, full, strict=True):
+        np.testing.assert_allclose(each, other, rtol=1e-5)
+    assert not of_x.any()
+
+
 @pytest.mark.parametrize("time_major", [False, True])
 def test_networks_run_both_ways(time_major: bool) -> None:
     x = VALUES["x"] if time_major else VALUES["x"].transpose(1, 0, 2)
@@ -68,8 +88,13 @@ def test_networks_run_both_ways(time_major: bool) -> None:
         fast = recurrent.bidirectional_functional_rnn(*cells, x, fast_reverse=True, **more)
         exact = recurrent.bidirectional_functional_rnn(*cells, x, scope="other", **more)
         plain = tf.nn.bidirectional_dynamic_rnn(*cells, x, scope="third", **more)
+        flat = [tf.gradients(tf.nest.flatten(each), cells[1].weights) for each in (exact, plain)]
+        slopes = [*flat, tf.gradients(exact, cells[1].weights)]
         session.run(tf.global_variables_initializer())
-        fast, exact, plain = session.run([fast, exact, plain])
+        fast, exact, plain, slopes = session.run([fast, exact, plain, slopes])
+    for each, *others in zip(*slopes, strict=True):
+        for other in others:
+            np.testing.assert_allclose(each, other, rtol=1e-4, atol=1e-5)
     for each, other in zip(tf.nest.flatten(exact), tf.nest.flatten(plain), strict=True):
         np.testing.assert_allclose(each, other, rtol=1e-5)
     np.testing.assert_allclose(fast[0][0], plain[0][0], rtol=1e-5)

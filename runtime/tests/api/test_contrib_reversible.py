@@ -49,6 +49,19 @@ def test_a_block_without_kept_outputs_has_the_same_gradients(with_sides: bool) -
         np.testing.assert_allclose(each, other, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("is_training", [True, False])
+def test_blocks_in_a_scope_that_reuses_variables_share_them(is_training: bool) -> None:
+    x1, x2 = tf.constant(INPUTS[0]), tf.constant(INPUTS[1])
+    with tf.variable_scope("net", reuse=tf.AUTO_REUSE):
+        for _ in range(2):
+            layers.rev_block(x1, x2, dense, dense, 1, is_training=is_training)
+            assert len(tf.trainable_variables()) == 8
+    with tf.variable_scope("other"):
+        for count in (16, 24):
+            layers.rev_block(x1, x2, dense, dense, 1, is_training=is_training)
+            assert len(tf.trainable_variables()) == count
+
+
 def test_a_block_goes_back_to_its_inputs() -> None:
     lib = layers.python.layers.rev_block_lib
     with tf.Graph().as_default(), tf.Session() as session:

@@ -28,8 +28,8 @@ def Recurrent(
     `cell_fn(theta, state, inputs of a step)` returns the next state and extras. It gets its weights
     as `theta`, and no variable in another way. All arguments are structures of tensors. The first
     dimension of the inputs is the time. `cell_grad(theta, state, inputs, extras, gradient of the
-    next state)` returns the gradients of the first three. By default, the gradients are those of
-    `cell_fn`.
+    next state)` returns the gradients of the first three, where None stands for zeros. By default,
+    the gradients are those of `cell_fn`.
 
     With `max_input_length`, only that many steps run: the first ones, or the last ones if
     `aligned_end`. The states of the others are 0. `extras` and `use_tpu` have no effect.
@@ -135,16 +135,15 @@ class _Loop:
     def _of_step(self, theta: Any, state: Any, step: Any, extras: Any, slope: list[Any]) -> Any:
         """Return the gradients of the weights, of the state and of the inputs of a step."""
         wanted = [nest.flatten(each) for each in (theta, state, step)]
-        if self._cell_grad is not None:
-            packed = nest.pack_sequence_as(self._like[1], slope)
-            kinds = self._cell_fn(theta, state, step)[1]
-            found = self._cell_grad(
-                theta, state, step, nest.pack_sequence_as(kinds, extras), packed
-            )
-            return [nest.flatten(each) for each in found]
-        after, _ = self._cell_fn(theta, state, step)
         every = [tensor for group in wanted for tensor in group]
-        found = gradients.gradients(nest.flatten(after), every, slope)
+        after, kinds = self._cell_fn(theta, state, step)
+        if self._cell_grad is None:
+            found = gradients.gradients(nest.flatten(after), every, slope)
+        else:
+            packed = nest.pack_sequence_as(self._like[1], slope)
+            kept = nest.pack_sequence_as(kinds, extras)
+            groups = self._cell_grad(theta, state, step, kept, packed)
+            found = [each for group in groups for each in nest.flatten(group)]
         known = [
             raw.ZerosLike(tensor) if each is None else each
             for each, tensor in zip(found, every, strict=True)

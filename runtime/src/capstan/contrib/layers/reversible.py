@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from capstan.api import control_flow_ops, math_ops, scope_block
+from capstan.api import control_flow_ops, math_ops, scope_block, variable_scope
 from capstan.api.custom_gradient import custom_gradient
 from capstan.framework import gradients
 from capstan.framework.raw import raw
@@ -33,12 +33,12 @@ class RevBlock:
     def __init__(
         self, f: Any, g: Any, num_layers: int = 1, f_side_input: Sequence[Any] | None = None,
         g_side_input: Sequence[Any] | None = None, use_efficient_backprop: bool = True,
-        name: str = "revblock",
+        name: str = "revblock", _reuse: Any = None,
     ) -> None:  # fmt: skip
         self.num_layers = num_layers
         self.f_side_input, self.g_side_input = list(f_side_input or ()), list(g_side_input or ())
         self.f, self.g = self._in_scopes(f, "f"), self._in_scopes(g, "g")
-        self._is_efficient, self._name = use_efficient_backprop, name
+        self._is_efficient, self._name, self._reuse = use_efficient_backprop, name, _reuse
         self._scope: Any = None
 
     def _in_scopes(self, given: Any, kind: str) -> list[Function]:
@@ -81,7 +81,9 @@ class RevBlock:
     def _opened(self) -> Any:
         if self._scope is not None:
             return scope_block.variable_scope(self._scope, reuse=True)
-        with scope_block.variable_scope(None, self._name) as self._scope:
+        # As in a layer of TensorFlow: a block that reuses variables gets no new name.
+        named = self._name if self._reuse else None
+        with scope_block.variable_scope(named, self._name) as self._scope:
             pass
         return scope_block.variable_scope(self._scope)
 
@@ -168,9 +170,11 @@ def rev_block(
 ) -> Pair:  # fmt: skip
     """Return the outputs of reversible layers, as `RevBlock.forward`.
 
-    If not `is_training`, the gradients keep the outputs of all layers, as any others do.
+    If not `is_training`, the gradients keep the outputs of all layers, as any others do. In a
+    variable scope that reuses variables, all calls have those of the first one.
     """
-    block = RevBlock(f, g, num_layers, f_side_input, g_side_input, is_training)
+    reuse = variable_scope.get_variable_scope().reuse
+    block = RevBlock(f, g, num_layers, f_side_input, g_side_input, is_training, _reuse=reuse)
     return block.forward(x1, x2)
 
 
