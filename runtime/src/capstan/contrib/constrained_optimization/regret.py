@@ -114,8 +114,12 @@ class AdditiveExternalRegretOptimizer(_RegretOptimizer):
     def _initial_state(self, count: int) -> Any:
         return creation_ops.zeros([count], dtypes.float32)
 
+    def _lagrange_multipliers(self, state: Any) -> Any:
+        """Return the multipliers of a state."""
+        return state
+
     def _weighted(self, state: Any, objective: Any, constraints: Any, proxies: Any) -> Any:
-        products = math_ops.cast(state, proxies.dtype) * proxies
+        products = math_ops.cast(self._lagrange_multipliers(state), proxies.dtype) * proxies
         loss = objective + reduce_ops.reduce_sum(products)
         return loss, math_ops.cast(constraints, state.dtype.base_dtype)
 
@@ -136,11 +140,11 @@ class _SwapRegretOptimizer(_RegretOptimizer):
     _state_name = "swap_regret_optimizer_state"
 
     @abc.abstractmethod
-    def _matrix(self, state: Any) -> Any:
+    def _stochastic_matrix(self, state: Any) -> Any:
         """Return the matrix of a state."""
 
     def _weighted(self, state: Any, objective: Any, constraints: Any, proxies: Any) -> Any:
-        weights = projections.stationary(self._matrix(state))
+        weights = projections.stationary(self._stochastic_matrix(state))
         losses = array_ops.concat([array_ops.expand_dims(objective, 0), proxies], 0)
         loss = reduce_ops.reduce_sum(math_ops.cast(weights, losses.dtype) * losses)
         zero = creation_ops.zeros([1], constraints.dtype)
@@ -156,7 +160,7 @@ class AdditiveSwapRegretOptimizer(_SwapRegretOptimizer):
         ones = creation_ops.ones([1, count + 1])
         return array_ops.concat([ones, creation_ops.zeros([count, count + 1])], 0)
 
-    def _matrix(self, state: Any) -> Any:
+    def _stochastic_matrix(self, state: Any) -> Any:
         return array_ops.identity(state)
 
     def _projected(self, state: Any) -> Any:
@@ -194,7 +198,7 @@ class MultiplicativeSwapRegretOptimizer(_SwapRegretOptimizer):
         other = math.log(self._initial / size)
         return convert.constant([[first] * size, *([[other] * size] * count)], dtypes.float32)
 
-    def _matrix(self, state: Any) -> Any:
+    def _stochastic_matrix(self, state: Any) -> Any:
         return raw.Exp(state)
 
     def _projected(self, state: Any) -> Any:
