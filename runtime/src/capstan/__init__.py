@@ -21,6 +21,7 @@ from capstan.api.arrangement_ops import *
 from capstan.api.array_ops import *
 from capstan.api.batching import *
 from capstan.api.block_ops import *
+from capstan.api.broadcast_ops import *
 from capstan.api.check_ops import *
 from capstan.api.check_ranks import *
 from capstan.api.check_types import *

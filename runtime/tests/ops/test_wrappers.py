@@ -11,6 +11,7 @@ from interpreter import run, unknown
 
 from capstan.api import (
     array_ops,
+    broadcast_ops,
     creation_ops,
     gather_ops,
     math_ops,
@@ -292,10 +293,10 @@ def test_one_hot_has_the_type_of_its_values() -> None:
 
 
 def test_shapes_broadcast_statically_and_in_the_step() -> None:
-    assert array_ops.broadcast_static_shape([2, 1], [3]).as_list() == [2, 3]
-    np.testing.assert_array_equal(run(array_ops.broadcast_dynamic_shape([2, 1], [3])), [2, 3])
+    assert broadcast_ops.broadcast_static_shape([2, 1], [3]).as_list() == [2, 3]
+    np.testing.assert_array_equal(run(broadcast_ops.broadcast_dynamic_shape([2, 1], [3])), [2, 3])
     with pytest.raises(ValueError, match=r"Incompatible shapes for broadcasting: \(2,\) and"):
-        array_ops.broadcast_static_shape([2], [3])
+        broadcast_ops.broadcast_static_shape([2], [3])
 
 
 # --- lookups and masks

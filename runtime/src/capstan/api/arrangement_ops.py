@@ -14,7 +14,8 @@ from capstan.framework import convert
 from capstan.framework.raw import raw
 
 __all__ = [
-    "batch_gather", "bitcast", "cross", "repeat", "roll", "searchsorted", "unravel_index",
+    "batch_gather", "bitcast", "cross", "invert_permutation", "repeat", "roll", "searchsorted",
+    "unravel_index",
 ]  # fmt: skip
 
 roll = plain.function(
@@ -30,6 +31,9 @@ cross = plain.function(
     "Cross",
     "Return the cross products of the vectors along the last axis, which has 3 elements.\n\n"
     "`a` and `b` have one shape and one numeric type. Otherwise the function raises ValueError.",
+)
+invert_permutation = plain.function(
+    "invert_permutation", "InvertPermutation", "Return y such that y[x[i]] is i for each i."
 )
 unravel_index = plain.function(
     "unravel_index",

@@ -14,11 +14,10 @@ from capstan.framework.raw import raw
 from capstan.framework.static_raw import static_raw
 
 __all__ = [
-    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "concat", "expand_dims",
-    "guarantee_const",
-    "identity", "identity_n", "invert_permutation", "newaxis", "pad", "parallel_stack", "rank",
-    "reshape", "shape", "shape_n", "size", "slice", "split", "squeeze", "stack", "stop_gradient",
-    "strided_slice", "tile", "transpose", "unique", "unstack",
+    "concat", "expand_dims", "guarantee_const", "identity", "identity_n", "newaxis", "pad",
+    "parallel_stack", "rank", "reshape", "shape", "shape_n", "size", "slice", "split",
+    "squeeze", "stack", "stop_gradient", "strided_slice", "tile", "transpose", "unique",
+    "unstack",
 ]  # fmt: skip
 
 newaxis = None
@@ -128,29 +127,6 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
         count = raw.Rank(a)
         order = raw.Range(raw.Sub(count, 1), np.int32(-1), np.int32(-1))
         return turn(a, order, name=scope)
-
-
-broadcast_to = plain.function(
-    "broadcast_to", "BroadcastTo", "Repeat a tensor along axes of size 1 so that it has `shape`."
-)
-
-
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> tensor_shape.TensorShape:
-    """Return the static shape of `x + y` for tensors x and y of two static shapes.
-
-    Raises:
-        ValueError: the shapes do not broadcast.
-    """
-    x, y = tensor_shape.TensorShape(shape_x), tensor_shape.TensorShape(shape_y)
-    try:
-        return tensor_shape.TensorShape(shapes.broadcast(x.internal, y.internal))
-    except ValueError:
-        raise ValueError(f"Incompatible shapes for broadcasting: {x} and {y}") from None
-
-
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
-    """Return the shape of `x + y`, as a tensor, for tensors x and y of two shapes."""
-    return raw.BroadcastArgs(shape_x, shape_y)
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
@@ -321,8 +297,3 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
     `x[i]` is equal to `y[idx[i]]`.
     """
     return raw.Unique(x, out_idx=out_idx, name=name)
-
-
-invert_permutation = plain.function(
-    "invert_permutation", "InvertPermutation", "Return y such that y[x[i]] is i for each i."
-)

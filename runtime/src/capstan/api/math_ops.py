@@ -256,32 +256,6 @@ def matmul(
         )
 
 
-def matvec(
-    a: Any,
-    b: Any,
-    transpose_a: bool = False,
-    adjoint_a: bool = False,
-    a_is_sparse: bool = False,
-    b_is_sparse: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Multiply a matrix by a vector, or a batch of matrices by a batch of vectors.
-
-    The arguments are those of `matmul`.
-    """
-    with scoped(name, "MatVec", (a, b)):
-        columns = raw.ExpandDims(convert.convert_to_tensor(b, name="b"), -1)
-        product = matmul(
-            a,
-            columns,
-            transpose_a=transpose_a,
-            adjoint_a=adjoint_a,
-            a_is_sparse=a_is_sparse,
-            b_is_sparse=b_is_sparse,
-        )
-        return raw.Squeeze(product, squeeze_dims=[-1])
-
-
 def add_n(inputs: Any, name: str | None = None) -> Any:
     """Add tensors of the same shape and dtype.
 

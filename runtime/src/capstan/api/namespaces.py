@@ -132,7 +132,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "lstsq": "matrix_solve_ls",
         "lu": "tridiagonal_ops.lu",
         "matrix_rank": "singular_values.matrix_rank",
-        "matvec": "math_ops.matvec",
+        "matvec": "tensor_products.matvec",
         "normalize": "tensor_products.normalize",
         "pinv": "singular_values.pinv",
         "set_diag": "matrix_set_diag",

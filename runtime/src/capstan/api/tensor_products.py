@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import complex_ops, reduce_ops
+from capstan.api import complex_ops, math_ops, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.framework import convert, operators
 from capstan.framework.raw import raw
@@ -26,6 +26,32 @@ def sparse_matmul(
         a, b, transpose_a=transpose_a, transpose_b=transpose_b, a_is_sparse=a_is_sparse,
         b_is_sparse=b_is_sparse, name=name,
     )  # fmt: skip
+
+
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Multiply a matrix by a vector, or a batch of matrices by a batch of vectors.
+
+    The arguments are those of `matmul`.
+    """
+    with scoped(name, "MatVec", (a, b)):
+        columns = raw.ExpandDims(convert.convert_to_tensor(b, name="b"), -1)
+        product = math_ops.matmul(
+            a,
+            columns,
+            transpose_a=transpose_a,
+            adjoint_a=adjoint_a,
+            a_is_sparse=a_is_sparse,
+            b_is_sparse=b_is_sparse,
+        )
+        return raw.Squeeze(product, squeeze_dims=[-1])
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:

@@ -6,7 +6,7 @@
 import functools
 from typing import Any, ClassVar
 
-from capstan.api import array_ops, creation_ops
+from capstan.api import broadcast_ops, creation_ops
 from capstan.api.distributions.distribution import Distribution
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
@@ -28,11 +28,11 @@ class OfNumbers(Distribution):
 
     def _batch_shape(self) -> Any:
         shapes = [parameter.shape for parameter in self._shaping()]
-        return functools.reduce(array_ops.broadcast_static_shape, shapes)
+        return functools.reduce(broadcast_ops.broadcast_static_shape, shapes)
 
     def _batch_shape_tensor(self) -> Any:
         sizes = [raw.Shape(parameter) for parameter in self._shaping()]
-        return functools.reduce(array_ops.broadcast_dynamic_shape, sizes)
+        return functools.reduce(broadcast_ops.broadcast_dynamic_shape, sizes)
 
     def _event_shape(self) -> Any:
         return tensor_shape.scalar()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import (
-    array_ops,
+    broadcast_ops,
     check_ops,
     check_ranks,
     complex_ops,
@@ -133,7 +133,7 @@ def broadcast_batch_tensor(operators: Sequence[Any]) -> Any:
     """Return the batch shape of a combination of operators as a tensor."""
     batch = operators[0].batch_shape_tensor()
     for operator in operators[1:]:
-        batch = array_ops.broadcast_dynamic_shape(batch, operator.batch_shape_tensor())
+        batch = broadcast_ops.broadcast_dynamic_shape(batch, operator.batch_shape_tensor())
     return batch
 
 
@@ -151,7 +151,7 @@ def broadcast_matrices(matrices: Sequence[Any]) -> list[Any]:
         wanted = [True] * len(tensors)
         batch_shape = raw.Shape(tensors[0])[:-2]
         for tensor in tensors[1:]:
-            batch_shape = array_ops.broadcast_dynamic_shape(batch_shape, raw.Shape(tensor)[:-2])
+            batch_shape = broadcast_ops.broadcast_dynamic_shape(batch_shape, raw.Shape(tensor)[:-2])
     return [
         raw.BroadcastTo(tensor, raw.ConcatV2([batch_shape, raw.Shape(tensor)[-2:]], 0))
         if is_wanted

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from capstan.api import array_ops
+from capstan.api import array_ops, broadcast_ops
 from capstan.api.ragged import arrays, partition, tensor
 from capstan.api.ragged.shape import RaggedTensorDynamicShape
 from capstan.core import dtypes
@@ -29,7 +29,7 @@ def broadcast_to(rt_input: Any, shape: Any, broadcast_inner_dimensions: bool = T
         raise ValueError("Incompatible with shape: ragged rank mismatch")
     if not broadcast_inner_dimensions:
         return given
-    return array_ops.broadcast_to(given, shape.inner_dim_sizes)
+    return broadcast_ops.broadcast_to(given, shape.inner_dim_sizes)
 
 
 def _to_ragged(given: Any, shape: RaggedTensorDynamicShape, broadcasts_inner: bool) -> Any:
@@ -41,7 +41,7 @@ def _to_ragged(given: Any, shape: RaggedTensorDynamicShape, broadcasts_inner: bo
         flat = ragged.flat_values
         count = array_ops.shape(flat, out_type=shape.dim_size_dtype)[:1]
         sizes = raw.ConcatV2([count, shape.inner_dim_sizes], 0)
-        ragged = ragged.with_flat_values(array_ops.broadcast_to(flat, sizes))
+        ragged = ragged.with_flat_values(broadcast_ops.broadcast_to(flat, sizes))
     for axis in range(shape.num_partitioned_dimensions):
         if shape.is_ragged(axis) and not source.is_ragged(axis):
             ragged = _tiled(ragged, axis, shape.dimension_size(axis), shape.dim_size_dtype)

@@ -5,7 +5,15 @@
 
 from typing import Any
 
-from capstan.api import array_ops, cond_ops, control_flow_ops, counting_ops, gather_ops, reduce_ops
+from capstan.api import (
+    array_ops,
+    broadcast_ops,
+    cond_ops,
+    control_flow_ops,
+    counting_ops,
+    gather_ops,
+    reduce_ops,
+)
 from capstan.api.ragged import partition
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
@@ -96,7 +104,7 @@ def to_tensor(ragged: Any, default_value: Any) -> Any:
         if rank is not None:
             default.shape.with_rank_at_most(rank - 1)
         if None in (rank, default.shape.ndims) or rank != default.shape.ndims + 1:
-            default = array_ops.broadcast_to(default, array_ops.shape(values)[1:])
+            default = broadcast_ops.broadcast_to(default, array_ops.shape(values)[1:])
         default.shape.assert_is_compatible_with(values.shape[1:])
     nrows = partition.count_of(splits, dtype) - 1
     ncols = raw.Maximum(reduce_ops.reduce_max(partition.lengths_of(splits)), 0)
