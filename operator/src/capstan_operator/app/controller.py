@@ -7,10 +7,9 @@ read it. If the status cannot be written, the pass ends without any action.
 Rule 3: this process remembers only facts that the next process could find out for itself.
 """
 
-import asyncio
 import dataclasses
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -25,8 +24,9 @@ from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.cluster_files import ClusterFiles
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.app.metrics import Metrics
-from capstan_operator.app.observer import Look, Observer, task_of
+from capstan_operator.app.observer import Look, Observer
 from capstan_operator.app.pace import Pace
+from capstan_operator.app.pod_reads import PodReads
 from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.queues import Queues
 from capstan_operator.app.recorder import Recorder
@@ -36,11 +36,10 @@ from capstan_operator.app.reports import Reports
 from capstan_operator.errors import Invalid, OperatorError
 from capstan_operator.kube import paths, pod_fields
 from capstan_operator.kube.cache import Cache
-from capstan_operator.kube.errors import Conflict, NamespaceEnds, NotFound, OldDefinition
+from capstan_operator.kube.errors import Conflict, NamespaceEnds, OldDefinition
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
-from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests import queue
 from capstan_operator.manifests.gang import PodGroup
 from capstan_operator.reconcile import invalid, rows
@@ -90,6 +89,7 @@ class Controller:
         self._cluster_files = ClusterFiles(rest, clock)
         self._queues = Queues(rest, cache)
         self._gangs = Gangs(rest, clock)
+        self._pod_reads = PodReads(rest, cache, self._refused_starts, clock)
         self._actor = Actor(rest, cache, self._refused_starts, clock)
         self.preparations = Preparations(rest, self._gangs, self._certificates, clock)
 
@@ -184,9 +184,9 @@ class Controller:
         If the plan depends on pods whose cached versions may be outdated, read them and plan again.
         """
         obstacle = await self._obstacle(found)
-        await self._read_late_pods(found)
+        await self._pod_reads.late(found.key)
         look, decided = await self._plan(found, obstacle)
-        if await self._read_unsure(found, decided):
+        if await self._pod_reads.unsure(found.key, found.job, found.status, decided):
             look, decided = await self._plan(found, obstacle)
         return look, decided
 
@@ -264,41 +264,6 @@ class Controller:
         self._cache.job_event("MODIFIED", fresh)
         versions = {job["metadata"]["resourceVersion"] for job in (fresh, stale)}
         return len(versions) > 1
-
-    async def _read_unsure(self, found: Found, decided: Plan) -> bool:
-        """Read the pods that the plan must not take from the cache. Return whether it read any."""
-        ended = {
-            task: pod["metadata"]["uid"]
-            for pod in self._cache.pods(found.key)
-            if pod_fields.is_final(pod) and (task := task_of(pod, found.job)) is not None
-        }
-        refused = {view.name for view in self._refused_starts.of(found.key, found.job.metadata.uid)}
-        unsure = trust.unsure(found.status, decided, ended, refused)
-        await self._read(found.key, (pod_manifests.pod_name(found.job, task) for task in unsure))
-        return bool(unsure)
-
-    async def _read_late_pods(self, found: Found) -> None:
-        now = self._clock()
-        late = [
-            pod["metadata"]["name"]
-            for pod in self._cache.pods(found.key)
-            if trust.is_late(pod_fields.due(pod), now)
-        ]
-        await self._read(found.key, late)
-
-    async def _read(self, key: Key, names: Iterable[str]) -> None:
-        """Read these pods of a job, and bring the cache up to date with them."""
-        cached = {pod["metadata"]["name"]: pod for pod in self._cache.pods(key)}
-        await asyncio.gather(*(self._read_pod(key, name, cached.get(name)) for name in names))
-
-    async def _read_pod(self, key: Key, name: str, cached: dict[str, Any] | None) -> None:
-        try:
-            fresh = await self._rest.get(paths.pod(key.namespace, name))
-        except NotFound:
-            if cached is not None:
-                self._cache.forget(key, cached["metadata"]["uid"])
-        else:
-            self._cache.pod_event("MODIFIED", fresh)
 
     def _again_seconds(self, found: Found, look: Look, decided: Plan) -> float | None:
         now = self._clock()
