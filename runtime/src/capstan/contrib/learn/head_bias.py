@@ -8,6 +8,7 @@ from typing import Any, Final
 from capstan.api import array_ops, creation_ops, reduce_ops, variables
 from capstan.api.scoped import scoped
 from capstan.contrib.learn import head_losses
+from capstan.estimator.canned import head
 from capstan.train import adagrad, summary
 
 _RATE: Final = 0.1
@@ -18,9 +19,8 @@ def variable(dimension: int, head_name: str | None) -> Any:
     bias = variables.Variable(
         creation_ops.zeros([dimension]), trainable=True, name="centered_bias_weight"
     )
-    suffix = f"/{head_name}" if head_name else ""
     for index in range(dimension):
-        summary.scalar(f"centered_bias/bias_{index}{suffix}", bias[index])
+        summary.scalar(head.key_of(f"centered_bias/bias_{index}", head_name), bias[index])
     return bias
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from capstan.api import array_ops, control_flow_ops, math_ops, scope_block
 from capstan.contrib.learn import model_fn, single_head
 from capstan.contrib.learn.mode_keys import ModeKeys
+from capstan.estimator.canned import head as core
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.train import summary
@@ -35,7 +36,7 @@ class LossOnlyHead(single_head.Head):
             losses = losses if isinstance(losses, list) else [losses]
             loss = math_ops.add_n([convert.convert_to_tensor(each) for each in losses])
             with graphs.get_default_graph().name_scope(""):
-                name = f"{single_head.LOSS}/{self.head_name}"
+                name = core.key_of(single_head.LOSS, self.head_name)
                 summary.scalar(name, array_ops.identity(loss))
             train_op = None
             if mode == ModeKeys.TRAIN:

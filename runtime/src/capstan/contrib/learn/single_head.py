@@ -13,6 +13,7 @@ from capstan.contrib.layers import dense
 from capstan.contrib.learn import head_bias, head_losses, head_metrics, model_fn
 from capstan.contrib.learn.mode_keys import ModeKeys
 from capstan.core import dtypes
+from capstan.estimator.canned import head
 from capstan.framework import convert, sparse_tensor
 from capstan.framework import graph as graphs
 from capstan.train import summary
@@ -148,7 +149,7 @@ class SingleHead(Head):
         return logits
 
     def _key(self, name: str) -> str:
-        return f"{name}/{self.head_name}" if self.head_name else name
+        return head.key_of(name, self.head_name)
 
     def _named(self, metric_ops: Mapping[str, Any]) -> dict[str, Any]:
         return {self._key(name): metric for name, metric in metric_ops.items()}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from capstan.api import init_ops, reduce_ops, variable_scope
-from capstan.contrib.timeseries import ar_model
+from capstan.contrib.timeseries import ar_model, log_prob
 from capstan.contrib.timeseries.prediction_models import FlatPredictionModel
 from capstan.framework.raw import raw
 
@@ -60,8 +60,8 @@ class AnomalyMixtureARModel(ar_model.ARModel):
         return {**found, "anomaly_params": raw.Exp(parameter)}
 
     def loss_op(self, targets: Any, prediction_ops: Mapping[str, Any]) -> Any:
-        sigma = raw.Sqrt(raw.Maximum(prediction_ops["covariance"], ar_model.LEAST_VARIANCE))
-        normal = ar_model.normal_log_prob(targets, sigma, prediction_ops["mean"])
+        sigma = log_prob.deviation(prediction_ops["covariance"])
+        normal = log_prob.normal(targets, sigma, prediction_ops["mean"])
         normal = normal + math.log(1.0 - self._prior)
         outlier = self._outlier_log_prob(targets, prediction_ops) + math.log(self._prior)
         greater = raw.Maximum(normal, outlier)
@@ -71,7 +71,5 @@ class AnomalyMixtureARModel(ar_model.ARModel):
     def _outlier_log_prob(self, targets: Any, prediction_ops: Mapping[str, Any]) -> Any:
         mean, parameter = prediction_ops["mean"], prediction_ops["anomaly_params"]
         if self._distribution == self.GAUSSIAN_ANOMALY:
-            sigma = raw.Sqrt(raw.Maximum(parameter, ar_model.LEAST_VARIANCE))
-            return ar_model.normal_log_prob(targets, sigma, mean)
-        z = (mean - targets) / parameter
-        return -math.log(math.pi) - raw.Log(parameter) - raw.Log1p(raw.Square(z))
+            return log_prob.normal(targets, log_prob.deviation(parameter), mean)
+        return log_prob.cauchy(targets, parameter, mean)

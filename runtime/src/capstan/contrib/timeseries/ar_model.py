@@ -4,22 +4,19 @@ Source: contrib/timeseries/python/timeseries/ar_model.py. The name scope of the 
 a slash, so a variable has one name inside and outside of a loop.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from capstan.api import (
     array_ops,
     creation_ops,
-    gather_ops,
     math_ops,
-    nn,
     reduce_ops,
     scope_block,
     tensor_array_ops,
     while_ops,
 )
-from capstan.contrib.timeseries import model
+from capstan.contrib.timeseries import feature_checks, log_prob, model, windows
 from capstan.contrib.timeseries.feature_keys import PredictionFeatures, TrainEvalFeatures
 from capstan.contrib.timeseries.prediction_models import FlatPredictionModel
 from capstan.contrib.timeseries.statistics import InputStatistics
@@ -28,7 +25,6 @@ from capstan.estimator.mode_keys import ModeKeys
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
-LEAST_VARIANCE: Final = 1e-5
 _SCOPE: Final = "model/"
 State = tuple[Any, Any, Any]
 """The times, the scaled values and the exogenous features of the last input window."""
@@ -110,7 +106,7 @@ class ARModel(model.TimeSeriesModel):
         inputs, outputs = [], []
         known = times.shape.as_list()[0]
         for features, size in (
-            (self._time_features(times, count), len(self._periods) * self._buckets),
+            (self._time_features(times), len(self._periods) * self._buckets),
             (exogenous_regressors, self.exogenous_size),
         ):
             if size:
@@ -136,8 +132,9 @@ class ARModel(model.TimeSeriesModel):
         mean = prediction_ops["mean"]
         if self.loss == self.SQUARED_LOSS:
             return reduce_ops.reduce_mean(math_ops.squared_difference(mean, targets))
-        sigma = raw.Sqrt(raw.Maximum(prediction_ops["covariance"], LEAST_VARIANCE))
-        return -reduce_ops.reduce_mean(normal_log_prob(targets, sigma, mean))
+        return -reduce_ops.reduce_mean(
+            log_prob.normal(targets, log_prob.deviation(prediction_ops["covariance"]), mean)
+        )
 
     def get_batch_loss(
         self, features: Mapping[str, Any], mode: str, state: Any
@@ -155,27 +152,12 @@ class ARModel(model.TimeSeriesModel):
         exogenous = self._process_exogenous_features(times, features)
         if mode == ModeKeys.TRAIN:
             return self._window(times, values, exogenous, mode)
-        size = times.shape.as_list()[1]
-        if size is not None and size < self.window_size:
-            raise ValueError(
-                "ARModel requires a window of at least input_window_size + output_window_size to "
-                f"evaluate on (input_window_size={self.input_window_size}, output_window_size="
-                f"{self.output_window_size}, and got shape {times.shape} for feature "
-                f"'{TrainEvalFeatures.TIMES}' (batch size, window size))."
-            )
+        feature_checks.check_series(times, self.input_window_size, self.output_window_size)
         return self._evaluate(times, values, exogenous, state)
 
     def _window(self, times: Any, values: Any, exogenous: Any, mode: str) -> model.ModelOutputs:
         """Return the outputs for an input window and the output window after it."""
-        if not times.shape.is_compatible_with([None, self.window_size]):
-            raise ValueError(
-                f"ARModel with input_window_size={self.input_window_size} and output_window_size="
-                f"{self.output_window_size} expects feature '{TrainEvalFeatures.TIMES}' to have "
-                f"shape (batch_size, {self.window_size}) (for any batch_size), but got shape "
-                f"{times.shape}. If you are using RandomWindowInputFn, set window_size="
-                f"{self.window_size} or adjust the input_window_size and output_window_size "
-                "arguments to ARModel."
-            )
+        feature_checks.check_window(times, self.input_window_size, self.output_window_size)
         scaled, border = self._scale_data(values), self.input_window_size
         found = self.prediction_ops(times, scaled[:, :border, :], exogenous)
         mean = self._scale_back_data(found["mean"])
@@ -205,11 +187,11 @@ class ARModel(model.TimeSeriesModel):
 
         def body(number: Any, *arrays: Any) -> Any:
             start = number * self.output_window_size
-            windows = [part[:, start : start + self.window_size] for part in parts]
-            for window, part in zip(windows, parts, strict=True):
+            cuts = [part[:, start : start + self.window_size] for part in parts]
+            for window, part in zip(cuts, parts, strict=True):
                 sizes = part.shape.as_list()
                 window.set_shape([sizes[0], self.window_size, *sizes[2:]])
-            outputs = self._window(windows[0], windows[1], windows[2], ModeKeys.EVAL)
+            outputs = self._window(cuts[0], cuts[1], cuts[2], ModeKeys.EVAL)
             found = (outputs.loss, outputs.predictions["mean"], outputs.predictions["covariance"])
             return number + 1, *(
                 array.write(number, value) for array, value in zip(arrays, found, strict=True)
@@ -228,8 +210,8 @@ class ARModel(model.TimeSeriesModel):
             reduce_ops.reduce_mean(losses.stack(), 0),
             tuple(ends),
             {
-                "mean": _side_by_side(means, shape),
-                "covariance": _side_by_side(variances, shape),
+                "mean": windows.side_by_side(means, shape),
+                "covariance": windows.side_by_side(variances, shape),
                 "observed": values[:, -size:],
             },
             times[:, -size:],
@@ -259,13 +241,17 @@ class ARModel(model.TimeSeriesModel):
         padding = rounds * self.output_window_size - count
         border = self.input_window_size
         all_times = array_ops.concat(
-            [_last(math_ops.cast(old_times, dtypes.int64), border), _padded(times, padding)], 1
+            [
+                windows.last(math_ops.cast(old_times, dtypes.int64), border),
+                windows.padded(times, padding),
+            ],
+            1,
         )
         all_exogenous = array_ops.concat(
-            [_last(convert.convert_to_tensor(old_exogenous, self.dtype), border),
-             _padded(exogenous, padding)], 1,
+            [windows.last(convert.convert_to_tensor(old_exogenous, self.dtype), border),
+             windows.padded(exogenous, padding)], 1,
         )  # fmt: skip
-        values = _last(convert.convert_to_tensor(old_values, self.dtype), border)
+        values = windows.last(convert.convert_to_tensor(old_values, self.dtype), border)
         values.set_shape([None, border, self.num_features])
 
         def body(number: Any, values: Any, means: Any, variances: Any) -> Any:
@@ -286,11 +272,11 @@ class ARModel(model.TimeSeriesModel):
             lambda number, *_: number < rounds, body, [0, values, *arrays]
         )
         shape = array_ops.stack([array_ops.shape(times)[0], -1, self.num_features])
-        mean = _side_by_side(means, shape)[:, :count, :]
+        mean = windows.side_by_side(means, shape)[:, :count, :]
         if self.loss == self.SQUARED_LOSS:
             variance = raw.OnesLike(mean)
         else:
-            variance = _side_by_side(variances, shape)[:, :count, :]
+            variance = windows.side_by_side(variances, shape)[:, :count, :]
         return {
             "mean": self._scale_back_data(mean),
             "covariance": self._scale_back_variance(variance),
@@ -304,40 +290,9 @@ class ARModel(model.TimeSeriesModel):
             found.set_shape([*times.shape.as_list(), 0])
         return found
 
-    def _time_features(self, times: Any, count: Any) -> Any:
-        """Return the features of the parts of the periods, of shape [batch, window, features]."""
+    def _time_features(self, times: Any) -> Any:
         if not self._periods:
             return None
-        periods = convert.constant([[[[period] for period in self._periods]]], dtypes.int64)
-        column = array_ops.reshape(times, array_ops.stack([count, -1, 1, 1]))
-        place = math_ops.cast(raw.FloorMod(column, periods), self.dtype) * float(self._buckets)
-        place = place / math_ops.cast(periods, self.dtype)
-        starts = convert.constant([[[[float(each) for each in range(self._buckets)]]]], self.dtype)
-        passed = nn.relu(place - starts)
-        shares = gather_ops.where(raw.Less(passed, 1.0), passed, raw.ZerosLike(passed))
-        size = len(self._periods) * self._buckets
-        return array_ops.reshape(shares, array_ops.stack([count, self.window_size, size]))
-
-
-def normal_log_prob(loc: Any, scale: Any, x: Any) -> Any:
-    """Return a logarithm for a normal distribution, with half the logarithm of the scale.
-
-    TensorFlow's has half of it too, so losses are the same.
-    """
-    z = (x - loc) / scale
-    return -0.5 * (raw.Square(z) + math.log(2.0 * math.pi) + raw.Log(scale))
-
-
-def _last(tensor: Any, count: int) -> Any:
-    return tensor[:, array_ops.shape(tensor)[1] - count :]
-
-
-def _padded(tensor: Any, count: Any) -> Any:
-    """Return a tensor with `count` more zeros along the second axis."""
-    others = [[0, 0]] * (tensor.shape.ndims - 2)
-    return array_ops.pad(tensor, array_ops.stack([[0, 0], array_ops.stack([0, count]), *others]))
-
-
-def _side_by_side(array: Any, shape: Any) -> Any:
-    """Return the windows of a TensorArray along the second axis."""
-    return array_ops.reshape(array_ops.transpose(array.stack(), [1, 0, 2, 3]), shape)
+        return windows.time_features(
+            times, self.window_size, self._periods, self._buckets, self.dtype
+        )

@@ -52,3 +52,26 @@ def check_shapes(features: Mapping[str, Any], ignored: Collection[str]) -> None:
                 f"dimension and window size match the '{_TIMES}' feature (got shape "
                 f"{tensor.shape} for feature '{name}' but shape {times} for feature '{_TIMES}')"
             )
+
+
+def check_window(times: Any, input_size: int, output_size: int) -> None:
+    """Raise ValueError if the times are not those of an input window and its output window."""
+    size = input_size + output_size
+    if not times.shape.is_compatible_with([None, size]):
+        raise ValueError(
+            f"ARModel with input_window_size={input_size} and output_window_size={output_size} "
+            f"expects feature '{_TIMES}' to have shape (batch_size, {size}) (for any batch_size), "
+            f"but got shape {times.shape}. If you are using RandomWindowInputFn, set window_size="
+            f"{size} or adjust the input_window_size and output_window_size arguments to ARModel."
+        )
+
+
+def check_series(times: Any, input_size: int, output_size: int) -> None:
+    """Raise ValueError if a series is known to be shorter than an input and an output window."""
+    size = times.shape.as_list()[1]
+    if size is not None and size < input_size + output_size:
+        raise ValueError(
+            "ARModel requires a window of at least input_window_size + output_window_size to "
+            f"evaluate on (input_window_size={input_size}, output_window_size={output_size}, and "
+            f"got shape {times.shape} for feature '{_TIMES}' (batch size, window size))."
+        )

@@ -30,9 +30,10 @@ from capstan.contrib.timeseries.model import ModelOutputs
 from capstan.contrib.timeseries.state_names import gathered, state_to_dictionary, without_state
 from capstan.core import dtypes
 from capstan.estimator import estimator_spec, export_output, mode_keys
+from capstan.estimator.canned import head
 from capstan.estimator.canned.keys import MetricKeys
 from capstan.framework import collections
-from capstan.train import steps, summary
+from capstan.train import summary
 
 _MODES: Final = mode_keys.ModeKeys
 
@@ -105,14 +106,13 @@ class TimeSeriesRegressionHead:
     ) -> ModelOutputs:
         """Return the outputs of the model, and add a summary of the loss."""
         outputs: ModelOutputs = self.state_manager.define_loss(self.model, features, mode)
-        suffix = f"/{self._name}" if self._name else ""
-        summary.scalar(f"{MetricKeys.LOSS}{suffix}", outputs.loss)
+        summary.scalar(head.key_of(MetricKeys.LOSS, self._name), outputs.loss)
         return outputs
 
     def _train_ops(self, features: Mapping[str, Any]) -> estimator_spec.EstimatorSpec:
         with scope_block.variable_scope("model", use_resource=True):
             loss = self.create_loss(features, _MODES.TRAIN).loss
-        train_op = self.optimizer.minimize(loss, global_step=steps.get_global_step())
+        train_op = head.train_op(loss, self.optimizer, None, None, update_ops=())
         return estimator_spec.EstimatorSpec(_MODES.TRAIN, loss=loss, train_op=train_op)
 
     def _evaluate_ops(self, features: Mapping[str, Any]) -> estimator_spec.EstimatorSpec:

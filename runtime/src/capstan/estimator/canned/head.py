@@ -90,6 +90,11 @@ class Head(abc.ABC):
         """
 
 
+def key_of(key: str, name: str | None) -> str:
+    """Return the name of a summary or a metric of the head `name`, which may be None."""
+    return f"{key}/{name}" if name else key
+
+
 def with_regularization(loss: Any, regularization_losses: Sequence[Any] | None) -> Any:
     """Return the sum of the loss and of the `regularization_losses`."""
     if not regularization_losses:

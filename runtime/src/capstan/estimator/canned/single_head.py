@@ -225,4 +225,4 @@ class SingleHead(head.Head):
         return spec.training_loss / reduce_ops.reduce_sum(ones * spec.weights)
 
     def _key(self, key: str) -> str:
-        return f"{key}/{self._name}" if self._name else key
+        return head.key_of(key, self._name)
