@@ -153,18 +153,19 @@ class PartRun:
         else:
             self._run()
 
-    def _run_elsewhere(self, answer: flight.Answer | None = None) -> bool:
+    def _run_elsewhere(self, waiting: int | None = None) -> bool:
         """Let another thread run the segments that may run.
 
-        If there is no other thread, fail the part, remove `answer`, and return False.
+        If there is no other thread, fail the part, remove the answer of the node `waiting`, and
+        return False.
         """
         try:
             self._submit(self._run)
         except RuntimeError as fault:
             with self._lock:
                 self._is_running = False
-                if self._waits is not None and answer is not None:
-                    self._waits.answers.remove(answer)
+                if self._waits is not None and waiting is not None:
+                    self._waits.retract(waiting)
             self.fail(errors.from_exception(fault))
             return False
         return True
@@ -361,12 +362,10 @@ class PartRun:
         return is_taken
 
     def _take_answers(self, waits: flight.Waits) -> None:
-        while waits.answers:
-            waiting, outputs, error, give_back = waits.answers.popleft()
+        while waits.arrived:
+            waiting, outputs, error = waits.arrived.popleft()
             if error is not None:
                 raise self._program.failure(waiting, error)
-            if give_back is not None:
-                waits.unread[waiting] = give_back
             if outputs is not None:
                 self._program.answer(self._context, waiting, outputs)
             self._ready.extend(self._state.answer(waiting))
@@ -383,16 +382,13 @@ class PartRun:
 
         Return whether the part takes the outputs. A second answer is ignored.
         """
-        answer = (waiting, outputs, error, give_back)
         with self._lock:
-            if self._is_over or waiting in waits.answered:
+            if self._is_over or not waits.record(waiting, outputs, error, give_back):
                 return False
-            waits.answered.add(waiting)
-            waits.answers.append(answer)
             if self._is_running:
                 return True
             self._is_running = True
         # If there is no thread, the caller takes the outputs back. If this part gave them back, it
         # might answer the next step that waits, which might do the same. A long line of steps would
         # then recurse.
-        return self._run_elsewhere(answer)
+        return self._run_elsewhere(waiting)

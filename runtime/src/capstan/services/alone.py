@@ -9,21 +9,17 @@ import functools
 import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan import errors
 from capstan.core import cancellation
-from capstan.executor import faults, program
+from capstan.executor import faults, flight, program
 from capstan.resources import waiters
 from capstan.services import inbox, step_run
 
 Confirm = Callable[[], errors.OpError | None]
 """Returns the error with which a step fails if nobody wants its fetches any more."""
-
-_Answer = tuple[int, Sequence[Any] | None, errors.OpError | None]
-"""A waiting node, its outputs, and its error."""
 
 
 def run(compiled: program.Program, feeds: program.Values, check: Callable[[], None]) -> list[Any]:
@@ -65,9 +61,7 @@ class WaitingRun:
         self._lock = threading.Lock()
         self._is_over = False
         self._is_wanted = True
-        self._answered: set[int] = set()
-        self._answers: deque[_Answer] = deque()
-        self._unread: dict[int, waiters.GiveBack] = {}
+        self._answers = flight.Answers()
 
     def execute(self, feeds: program.Values, confirm: Confirm) -> list[Any]:
         """Run the part. Return copies of its fetches, in the order of the part.
@@ -95,7 +89,8 @@ class WaitingRun:
         self._cancellation.end()
         waiting = self._context.waiting
         waiting[:] = [None] * len(waiting)  # The outputs may be large.
-        self._unread.clear()  # A queue's answer refers to its element and to this run: a cycle.
+        # A queue's answer refers to its element and to this run: a cycle.
+        self._answers.unread.clear()
         self._program.give_back(self._context)
         return fetched
 
@@ -115,7 +110,7 @@ class WaitingRun:
                 self._wait_for_answers()
             self._check()
             for waiting in layout.awaits[turn.segment]:
-                self._unread.pop(waiting, None)
+                self._answers.unread.pop(waiting, None)
             self._program.run_segment(self._context, turn.segment)
             for waiting in layout.starts[turn.segment]:
                 self._start(waiting)
@@ -134,7 +129,7 @@ class WaitingRun:
         """
         if self._cancellation.error is not None:
             raise self._cancellation.error
-        if len(self._answered) <= self._copied:
+        if len(self._answers.answered) <= self._copied:
             inbox.require_before(self._deadline)
 
     def _start(self, waiting: int) -> None:
@@ -166,8 +161,8 @@ class WaitingRun:
             raise inbox.timed_out() from None
 
     def _take_answers(self) -> None:
-        while self._answers:
-            waiting, outputs, error = self._answers.popleft()
+        while self._answers.arrived:
+            waiting, outputs, error = self._answers.arrived.popleft()
             self._pending.discard(waiting)
             if error is not None:
                 # If the part was cancelled, the errors of its waiting nodes only say so.
@@ -190,9 +185,6 @@ class WaitingRun:
             if self._is_over or waiting in self._answered:
                 return False
             self._answered.add(waiting)
-            if give_back is not None:
-                self._unread[waiting] = give_back
-            self._answers.append((waiting, outputs, error))
         self._wakes.put(None)
         return True
 
@@ -205,7 +197,6 @@ class WaitingRun:
             for abort in self._program.aborts:
                 abort(error)
         finally:
-            for give_back in self._unread.values():
-                give_back()
-            self._unread.clear()
+            self._answers.give_back()
+            self._answers.unread.clear()
             self._cancellation.end()
