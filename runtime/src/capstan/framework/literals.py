@@ -50,7 +50,7 @@ def to_array(
 def _is_array_like(value: Any) -> bool:
     """Return whether NumPy reads an object of another class, such as a data frame, as an array.
 
-    It reads no tensor, whose method `__array__` only explains why.
+    NumPy reads no tensor: the method `__array__` of a tensor raises an error that says why.
     """
     is_readable = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
     return is_readable and not isinstance(value, operand.Operand)

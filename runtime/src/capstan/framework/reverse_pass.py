@@ -91,8 +91,8 @@ class ReversePass:
             for tensor in seen.inputs(op):
                 if tensor.op in path:
                     self._pending[tensor.op] += 1
-        # The operations to visit next, each behind its negative depth and its number in the queue.
-        # The operations of an inner function come first, and else the one that waits longest. This
+        # The operations to visit next, each after its negative depth and its number in the queue.
+        # The operations of an inner function come first, then those that wait longest. This
         # order decides which summand of a gradient is the first.
         self._ready: list[tuple[int, int, graphs.Operation]] = []
         self._queued = itertools.count()

@@ -39,9 +39,9 @@ class Streams(device.Stream):
         import cupyx
 
         self._busy: deque[tuple[Any, Any]] = deque()
-        """The ends of copies, and the arrays that must stay as they are until then."""
+        """The ends of copies to the GPU, and the arrays that must stay as they are until then."""
         self._leaving: deque[tuple[Any, Any]] = deque()
-        """The same for the copies of the stream to the host."""
+        """The ends of copies to the host, and the arrays that must stay as they are until then."""
         self._letting_go = threading.Lock()
         self._cupy, self._pinned, self._number = cupy, cupyx.empty_pinned, number
         with cupy.cuda.Device(number):
@@ -176,7 +176,7 @@ class Streams(device.Stream):
             passed(None)
 
     def _let_go(self) -> None:
-        """Let go of the arrays whose copies have ended.
+        """Drop the arrays whose copies have ended.
 
         A copy to the host stays in `_leaving` until it has ended, because `_end` looks there.
         """

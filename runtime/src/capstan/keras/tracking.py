@@ -51,7 +51,7 @@ def _replica() -> Any:
 
 
 def _shared(loss: Any, replica: Any) -> Any:
-    """Return a loss that was not made in `replica`, as a loss of it.
+    """Return a loss that was made outside of `replica` as a loss of this replica.
 
     Such a tensor depends on the variables of the first replica only. There, its gradient stands
     for those of all replicas of the process, because the optimizer takes their mean.

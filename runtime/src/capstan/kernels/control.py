@@ -85,9 +85,9 @@ def summary(value: Array, limit: int) -> str:
 
 
 def _nested(words: Sequence[str], inner: Sequence[int]) -> str:
-    """Return words in a pair of brackets for each part of the sizes `inner`.
+    """Return words as rows in brackets, one pair for each part of the sizes `inner`.
 
-    A row that lacks words ends with dots.
+    If there are fewer words, the last row ends with dots.
     """
     if not inner or not words:
         return " ".join(words)

@@ -48,7 +48,7 @@ ENDS = (
     errors.AbortedError,
     errors.UnavailableError,
 )
-"""The errors of a step that was ended. It may have passed on some of its results by then."""
+"""The errors of a step that was ended. The step may already have passed on some results."""
 
 
 def at_failure(step: cancellation.Cancellation, give_back: Callable[[int], None]) -> None:

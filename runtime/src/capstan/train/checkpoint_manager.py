@@ -42,7 +42,7 @@ class CheckpointManager:
         state = checkpoint_state.get_checkpoint_state(self._directory)
         now = time.time()
         self._latest = None if state is None else state.model_checkpoint_path or None
-        # Without the second, a manager would not know a checkpoint that was written at this moment.
+        # One second earlier, so that the manager also knows a checkpoint of this very moment.
         started = now - 1.0 if state is None else min(state.last_preserved_timestamp, now)
         # The paths of a manager without a limit are kept by a limit that is never reached.
         self._retention = retention.Retention(

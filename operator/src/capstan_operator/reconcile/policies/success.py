@@ -30,7 +30,7 @@ def is_done(job: TrainingJob, rows: Iterable[TaskStatus]) -> bool:
 
 
 def never_ran(rows: Iterable[TaskStatus]) -> str:
-    """Return the end of a sentence, which names the workers that never ran, or "" without any.
+    """Return the end of a sentence, which names the workers that never ran, or "" if all ran.
 
     A job may succeed although a worker never got a node, because it does not need the worker.
     """
