@@ -9,25 +9,18 @@ import pytest
 from aiohttp import web
 from app.one_job import (
     EVENTS,
-    JOB,
     KEY,
-    NOW,
     POD,
     PODS,
     SERVICES,
     STATUS,
-    Setting,
     failed,
     make_job,
-    running,
     setting,
-    succeeded,
 )
 from kube.server import Asked, refusal
 
-from capstan_operator.api import parse
 from capstan_operator.kube.errors import ApiError, Conflict, NotFound
-from capstan_operator.manifests import pod as pods
 
 
 @pytest.mark.e2e
@@ -55,55 +48,6 @@ def test_a_failure_is_written_before_its_pod_is_deleted_and_created_again(
             calls = [request for request in here.asked() if not request.endswith("/events")]
             assert calls == [f"PATCH {STATUS}", f"DELETE {POD}", f"POST {PODS}"]
             assert (here.row["attempt"], here.row["exitCode"]) == (2, 1)
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.e2e
-def test_a_missing_pod_is_read_before_it_is_counted_as_lost(tmp_path: Path) -> None:
-    """The cache of a new process may not have the pods yet that the old one created."""
-
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            await here.runs()
-            here.start()
-            here.asked()
-            await here.settle()
-            assert f"GET {POD}" in here.asked()
-            assert (here.row["attempt"], here.row["state"]) == (1, "Running")
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.e2e
-def test_a_refused_pod_is_not_read(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            here.refuse[f"POST {PODS}"] = lambda _: refusal(403, "Forbidden", "exceeded quota")
-            await here.settle()
-            assert (here.row["attempt"], here.row["state"]) == (2, "CreateFailed")
-            assert f"GET {POD}" not in here.asked()
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.e2e
-def test_the_end_of_an_earlier_attempt_is_not_the_end_of_this_one(tmp_path: Path) -> None:
-    """The watch of pods may lag behind the watch of jobs. The operator then sees a pod of attempt 1
-    and a job of attempt 2.
-    """
-
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            await here.runs()
-            here.has(**failed())
-            first = json.loads(json.dumps(here.pods[POD]))
-            await here.runs()
-            here.start()
-            here.cache.pod_event("ADDED", first)
-            await here.settle()
-            assert (here.row["attempt"], here.row["state"]) == (2, "Running")
-            assert here.job["status"]["restarts"]["application"] == 1
 
     asyncio.run(scenario())
 
@@ -160,17 +104,6 @@ def test_a_status_that_finds_no_job_is_tried_again_until_a_watch_reports_the_del
                 await here.settle()
             assert not here.pods
             assert here.cache.job(KEY) is not None
-
-    asyncio.run(scenario())
-
-
-def test_a_job_that_is_being_deleted_is_left_to_kubernetes(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            gone = make_job(resourceVersion="6", deletionTimestamp="2026-11-02T10:10:00Z")
-            here.cache.job_event("MODIFIED", gone)
-            assert await here.controller.reconcile(KEY) is None
-            assert not here.asked()
 
     asyncio.run(scenario())
 
@@ -314,22 +247,6 @@ def test_a_conflict_over_a_quota_fails_the_pass_and_the_next_one_starts_the_rest
 
 
 @pytest.mark.e2e
-def test_a_deleted_pod_whose_labels_were_changed_by_hand_counts_as_lost(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            await here.runs()
-            pod = here.pods.pop(POD)
-            pod["metadata"]["labels"] = {"capstan.dev/job-name": KEY.name}
-            pod["metadata"]["resourceVersion"] = newer(here)["resourceVersion"]
-            here.cache.pod_event("DELETED", pod)
-            await here.settle()
-            assert here.row["attempt"] == 2
-            assert here.job["status"]["restarts"]["infrastructure"] == 1
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.e2e
 @pytest.mark.parametrize("status", [403, 422, 500, 503])
 def test_a_running_job_is_reconciled_even_without_its_service(status: int, tmp_path: Path) -> None:
     async def scenario() -> None:
@@ -346,34 +263,6 @@ def test_a_running_job_is_reconciled_even_without_its_service(status: int, tmp_p
     asyncio.run(scenario())
 
 
-@pytest.mark.e2e
-def test_a_pod_that_has_just_ended_is_not_deleted_at_the_end_of_the_job(tmp_path: Path) -> None:
-    """Only the pod has the logs of its task, and the cache does not show its end yet."""
-
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            here.job = make_job(ps=1)
-            here.start()
-            await here.settle()
-            here.has(f"{PODS}/digits-ps-0", **running())
-            here.has(**running())
-            await here.settle()
-            ended = {"metadata": here.pods[f"{PODS}/digits-ps-0"]["metadata"] | newer(here)}
-            here.pods[f"{PODS}/digits-ps-0"] |= ended | {"status": failed(code=0)}
-            here.has(**failed(code=0))
-            here.asked()
-            await here.settle()
-            assert f"DELETE {PODS}/digits-ps-0" not in here.asked()
-            assert here.job["status"]["phase"] == "Succeeded"
-
-    asyncio.run(scenario())
-
-
-def newer(here: Setting) -> dict[str, str]:
-    here.version += 1
-    return {"resourceVersion": str(here.version)}
-
-
 @pytest.mark.parametrize("probed", [403, 422])
 def test_a_template_is_not_at_fault_if_its_pod_is_forbidden(probed: int, tmp_path: Path) -> None:
     """Only 422 is about the content of the pod that was tried."""
@@ -388,55 +277,6 @@ def test_a_template_is_not_at_fault_if_its_pod_is_forbidden(probed: int, tmp_pat
             else:
                 assert here.row["state"] == "CreateFailed"
                 assert "these words" in here.row["message"]
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.e2e
-def test_an_overdue_deleted_pod_is_read_again_with_growing_pauses(tmp_path: Path) -> None:
-    """The watch may have missed the deletion of the pod, and does not report it again."""
-
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            await here.settle()
-            pod = here.pods[POD]
-            due = "2026-11-02T10:10:30Z"
-            pod["metadata"] |= {"deletionTimestamp": due, "resourceVersion": "100"}
-            pod["metadata"]["deletionGracePeriodSeconds"] = 30
-            here.cache.pod_event("MODIFIED", pod)
-            here.version = 200
-            waits = []
-            for seconds in (0, 31, 32, 34, 38):
-                here.now = NOW + timedelta(seconds=seconds)
-                here.asked()
-                waits.append(await here.controller.reconcile(KEY))
-                looked = f"GET {POD}" in here.asked()
-                assert looked == (seconds >= 32), seconds
-            assert waits == [32, 1, 2, 4, 8]
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.e2e
-def test_a_new_job_waits_for_pods_of_a_deleted_job_of_its_name(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            old = parse.admitted(make_job(uid="job-0"))
-            manifest = pods.pod(old, old.tasks()[0], pods.environment(old), attempt=3, epoch=2)
-            manifest["metadata"] |= {
-                "uid": "old",
-                "resourceVersion": "3",
-                "namespace": KEY.namespace,
-            }
-            here.cache.pod_event("ADDED", manifest | {"status": failed()})
-            await here.settle()
-            assert not here.pods
-            assert not [request for request in here.asked() if request.startswith("DELETE")]
-            assert here.row["attempt"] == 1
-            assert here.job["status"]["restarts"] == {"application": 0, "infrastructure": 0}
-            here.cache.pod_event("DELETED", manifest | {"status": failed()})
-            await here.settle()
-            assert here.pods[POD]["metadata"]["labels"]["capstan.dev/attempt"] == "1"
 
     asyncio.run(scenario())
 
@@ -501,136 +341,5 @@ def test_a_job_of_another_controller_is_left_alone(tmp_path: Path) -> None:
             here.start()
             assert await here.controller.reconcile(KEY) is None
             assert here.asked() == []
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.e2e
-def test_a_finished_job_is_deleted_in_the_version_that_was_written(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            here.job["spec"]["runPolicy"]["ttlSecondsAfterFinished"] = 60
-            here.start()
-            await here.runs()
-            here.has(**succeeded())
-            await here.settle()
-            here.asked()
-            assert await here.controller.reconcile(KEY) == 60
-            assert here.asked() == []
-            here.now = NOW + timedelta(seconds=60)
-            assert await here.controller.reconcile(KEY) is None
-            (deletion,) = here.server.asked
-            assert (deletion.method, deletion.path) == ("DELETE", JOB)
-            assert deletion.body is not None
-            assert deletion.body["preconditions"] == {
-                "uid": "job-1",
-                "resourceVersion": here.job["metadata"]["resourceVersion"],
-            }
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.e2e
-def test_a_finished_job_that_was_changed_is_not_deleted(tmp_path: Path) -> None:
-    """The change may be a longer time."""
-
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            here.job["spec"]["runPolicy"]["ttlSecondsAfterFinished"] = 0
-            here.start()
-            await here.runs()
-            here.has(**succeeded())
-            here.refuse[f"DELETE {JOB}"] = lambda _: refusal(409, "Conflict")
-            with pytest.raises(Conflict):
-                await here.settle()
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.e2e
-def test_a_finished_job_that_a_finalizer_holds_is_deleted_once(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            here.job["spec"]["runPolicy"]["ttlSecondsAfterFinished"] = 0
-            here.start()
-            await here.runs()
-            here.has(**succeeded())
-
-            def held(_: Asked) -> web.StreamResponse:
-                here.version += 1
-                deletion = {
-                    "deletionTimestamp": "2026-11-02T10:10:00Z",
-                    "finalizers": ["example.com/archive"],
-                    "resourceVersion": str(here.version),
-                }
-                return web.json_response({**here.job, "metadata": here.job["metadata"] | deletion})
-
-            here.refuse[f"DELETE {JOB}"] = held
-            here.asked()
-            await here.settle()
-            await here.settle()
-            assert here.asked().count(f"DELETE {JOB}") == 1
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.e2e
-def test_a_deleted_job_that_a_finalizer_holds_is_stopped_and_gets_nothing_new(
-    tmp_path: Path,
-) -> None:
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-            await here.runs()
-            here.version += 1
-            deletion = {
-                "deletionTimestamp": "2026-11-02T10:10:00Z",
-                "finalizers": ["example.com/archive"],
-                "resourceVersion": str(here.version),
-            }
-            here.job = {**here.job, "metadata": here.job["metadata"] | deletion}
-            # A ConfigMap of the new number of workers and a deleted Service are not made any more.
-            here.job["spec"]["replicaSpecs"]["worker"]["replicas"] = 2
-            here.controller.preparations.forget(KEY)
-            here.cache.job_event("MODIFIED", here.job)
-            here.asked()
-            await here.settle()
-            requests = here.asked()
-            here.cache.pod_event("DELETED", here.pods.pop(POD))
-            await here.settle()
-            assert here.condition("Suspended")["reason"] == "Deleted"
-            calls = {request for request in requests + here.asked() if "/events" not in request}
-            assert calls == {f"DELETE {POD}", f"GET {POD}", f"PATCH {STATUS}"}
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.e2e
-def test_a_pod_that_was_asked_to_end_is_not_asked_again_before_a_watch_reports_it(
-    tmp_path: Path,
-) -> None:
-    async def scenario() -> None:
-        async with setting(tmp_path) as here:
-
-            def stopping(_: Asked) -> web.StreamResponse:
-                here.version += 1
-                deletion = {
-                    "deletionTimestamp": "2026-11-02T10:10:30Z",
-                    "deletionGracePeriodSeconds": 30,
-                    "resourceVersion": str(here.version),
-                }
-                pod = here.pods[POD]
-                here.pods[POD] = {**pod, "metadata": pod["metadata"] | deletion}
-                return web.json_response(here.pods[POD])
-
-            await here.runs()
-            here.refuse[f"DELETE {POD}"] = stopping
-            here.version += 1
-            here.job = {**here.job, "spec": here.job["spec"] | {"suspend": True}}
-            here.job["metadata"] = here.job["metadata"] | {"resourceVersion": str(here.version)}
-            here.cache.job_event("MODIFIED", here.job)
-            here.asked()
-            await here.settle()
-            await here.settle()
-            assert here.asked().count(f"DELETE {POD}") == 1
 
     asyncio.run(scenario())

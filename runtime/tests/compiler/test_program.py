@@ -12,7 +12,7 @@ from capstan import errors
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.core import node as ir
 from capstan.core.resource_name import ResourceName
-from capstan.executor import program, run
+from capstan.executor import program, run, waiting_run
 from capstan.framework import ops  # noqa: F401 - fills the registry
 from capstan.graph import infer
 from capstan.partition import partition, parts
@@ -163,7 +163,7 @@ def test_two_parts_exchange_messages_until_both_are_done() -> None:
         ended.append((error, [np.array(value).tolist() for value in fetches]))
 
     for task, program_of_task in programs.items():
-        runs[task] = run.PartRun(program_of_task, send, done, refuse)
+        runs[task] = waiting_run.part_run(program_of_task, send, done, refuse)
     for task, part in cuts.items():
         runs[task].start([np.array([5], np.float32) for _ in part.feeds])
     assert ended == [(None, []), (None, [[0.0]])] or ended == [(None, [[0.0]]), (None, [])]
@@ -173,7 +173,7 @@ def test_a_failed_part_calls_done_once_and_ignores_later_messages() -> None:
     nodes = (make("Neg", "there", "x"), make("Neg", "here", "there"))
     cuts = cut(*nodes, feeds={"x": (1,)}, fetches=("here",), there=("there",))
     ended: list[errors.OpError | None] = []
-    waiting = run.PartRun(
+    waiting = waiting_run.part_run(
         compiled(cuts[HERE]), lambda *_: None, lambda _, error: ended.append(error), refuse
     )
     waiting.start([])

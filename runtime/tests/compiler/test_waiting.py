@@ -15,7 +15,7 @@ import capstan as tf
 import capstan.kernels
 from capstan import errors
 from capstan.core import node as ir
-from capstan.executor import bind, program, run, source
+from capstan.executor import bind, program, run, source, waiting_run
 from capstan.graph import infer
 from capstan.hardware import cpu, device
 from capstan.kernels import registry
@@ -61,7 +61,7 @@ class Task:
         return program.Program(part, self._resources)
 
     def start(self, compiled: program.Program, done: run.Done) -> run.PartRun:
-        step = run.PartRun(compiled, lambda *_: None, done, self.work.append)
+        step = waiting_run.part_run(compiled, lambda *_: None, done, self.work.append)
         step.start([])
         return step
 
@@ -199,7 +199,9 @@ def test_a_part_that_fails_ends_after_the_segments_that_run(
         ended.set()
 
     names = [op.name for op in graph.get_operations()]
-    step = run.PartRun(task.compiled("ceil0", *names), lambda *_: None, done, lambda work: work())
+    step = waiting_run.part_run(
+        task.compiled("ceil0", *names), lambda *_: None, done, lambda work: work()
+    )
     running = threading.Thread(target=step.start, args=([],))
     running.start()
     for _ in range(cpus):
@@ -235,7 +237,7 @@ def test_a_part_ends_if_a_kernel_raises_an_exception_that_is_no_error(
         ended.set()
 
     compiled = task.compiled("ceil0", *(op.name for op in graph.get_operations()))
-    step = run.PartRun(compiled, lambda *_: None, done, lambda work: work())
+    step = waiting_run.part_run(compiled, lambda *_: None, done, lambda work: work())
     with pytest.raises(SystemExit):
         step.start([])
     assert ended.wait(PATIENCE_S)
@@ -277,7 +279,7 @@ def test_steps_that_wait_in_a_long_line_end_without_recursion_when_no_thread_is_
         raise RuntimeError("cannot schedule new futures after shutdown")
 
     for _ in range(2000):
-        step = run.PartRun(dequeue, lambda *_: None, lambda *end: ends.append(end), refuse)
+        step = waiting_run.part_run(dequeue, lambda *_: None, lambda *end: ends.append(end), refuse)
         step.start([])
     enqueue(task)
     assert {type(error) for _, error in ends} == {errors.InternalError}

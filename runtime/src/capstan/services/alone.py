@@ -182,9 +182,8 @@ class WaitingRun:
         Return whether the part takes the outputs. A second answer is ignored.
         """
         with self._lock:
-            if self._is_over or waiting in self._answered:
+            if self._is_over or not self._answers.record(waiting, outputs, error, give_back):
                 return False
-            self._answered.add(waiting)
         self._wakes.put(None)
         return True
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core import node
-from capstan.executor import program, run
+from capstan.executor import program, run, waiting_run
 from capstan.partition import parts
 from capstan.resources import waiters
 from capstan.services import inbox, remote_parts
@@ -195,7 +195,7 @@ class StepRun:
         submit = self._inbox.submit
         if self._step.local.loops and self._step.remotes:
             submit = _run_in_thread
-        self._local = run.PartRun(
+        self._local = waiting_run.part_run(
             self._step.local,
             self._send,
             self._local_done,

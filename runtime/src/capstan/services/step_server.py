@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from capstan import errors
-from capstan.executor import program, run
+from capstan.executor import program, run, waiting_run
 from capstan.hardware import threads
 from capstan.partition import parts
 from capstan.resources import waiters
@@ -160,7 +160,9 @@ class StepServer:
             pool = self._loops if compiled.loops else self._pool
             # The thread that reads the link must not wait until a third task can be reached.
             has_pushes = any(message.destination != peer for message in compiled.part.outgoing)
-            part_run = run.PartRun(compiled, send, done, pool.start, keep, sends_wait=has_pushes)
+            part_run = waiting_run.part_run(
+                compiled, send, done, pool.start, keep, sends_wait=has_pushes
+            )
             messages = self._note_start(step, part_run)
         except Exception as fault:  # noqa: BLE001 - the step's error
             done((), errors.from_exception(fault))

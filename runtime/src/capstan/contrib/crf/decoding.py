@@ -7,30 +7,18 @@ import numpy as np
 from capstan.api import nn, reduce_ops
 from capstan.api.math_ops import cast
 from capstan.api.rnn.cells import RNNCell
+from capstan.contrib.crf.likelihood import TransitionCell
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
 
-class CrfDecodeForwardRnnCell(RNNCell):
+class CrfDecodeForwardRnnCell(TransitionCell):
     """Adds one step to the best scores of all sequences, by their last tag.
 
     The inputs are the unary scores [batch, tags] of the step, and the state are the best scores so
     far. The outputs are the tags before the last ones, in the best sequences.
     """
-
-    def __init__(self, transition_params: Any) -> None:
-        super().__init__()
-        self._transitions = raw.ExpandDims(transition_params, 0)
-        self._tags = self._transitions.shape.as_list()[1]
-
-    @property
-    def state_size(self) -> Any:
-        return self._tags
-
-    @property
-    def output_size(self) -> Any:
-        return self._tags
 
     def call(self, inputs: Any, state: Any) -> Any:
         joined = raw.ExpandDims(state, 2) + self._transitions

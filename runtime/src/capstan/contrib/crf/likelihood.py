@@ -16,11 +16,8 @@ from capstan.framework import convert
 from capstan.framework.raw import raw
 
 
-class CrfForwardRnnCell(RNNCell):
-    """Adds one step to the logarithms of the summed scores of all sequences, by their last tag.
-
-    The inputs are the unary scores [batch, tags] of the step, and the state are the sums so far.
-    """
+class TransitionCell(RNNCell):
+    """A cell with the scores [tags, tags] of pairs of neighbours, and a number for each tag."""
 
     def __init__(self, transition_params: Any) -> None:
         super().__init__()
@@ -34,6 +31,13 @@ class CrfForwardRnnCell(RNNCell):
     @property
     def output_size(self) -> Any:
         return self._tags
+
+
+class CrfForwardRnnCell(TransitionCell):
+    """Adds one step to the logarithms of the summed scores of all sequences, by their last tag.
+
+    The inputs are the unary scores [batch, tags] of the step, and the state are the sums so far.
+    """
 
     def call(self, inputs: Any, state: Any) -> Any:
         joined = raw.ExpandDims(state, 2) + self._transitions
