@@ -13,7 +13,7 @@ from capstan.api import array_ops, creation_ops, loss_reduction, math_ops, nn, r
 from capstan.api.absent import absent
 from capstan.api.scoped import scoped
 from capstan.contrib.layers import feature_columns as columns_of
-from capstan.contrib.learn import canned
+from capstan.contrib.learn import linear
 from capstan.core import dtypes
 from capstan.framework import collections, convert
 
@@ -130,7 +130,7 @@ def sparse_multiclass_hinge_loss(
         )
 
 
-class KernelLinearClassifier(canned.LinearClassifier):
+class KernelLinearClassifier(linear.LinearClassifier):
     """A `tf.contrib.learn.LinearClassifier` of columns and of mapped columns.
 
     `kernel_mappers` is a dictionary of columns of numbers, each with a list of mappers. The model

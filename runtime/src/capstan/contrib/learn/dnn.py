@@ -126,7 +126,7 @@ def _model(
     """Return the function of the model."""
     head_estimators.refuse_multipliers(embedding_lr_multipliers)
     return dnn.model_fn(
-        head_estimators.CoreHead(head), hidden_units, feature_columns,
+        head_estimators.core_head(head), hidden_units, feature_columns,
         head_estimators.optimizer(optimizer, "Adagrad", _LEARNING_RATE, gradient_clip_norm),
         head_estimators.activation(activation_fn), dropout,
         head_estimators.input_partitioner(config, min_slice_size), False,

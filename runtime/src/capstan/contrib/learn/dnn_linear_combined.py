@@ -156,7 +156,7 @@ def _model(
     columns = tuple(linear_feature_columns or ())
     linear_rate = head_estimators.linear_rate(len(columns))
     return dnn_linear_combined.model_fn(
-        head_estimators.CoreHead(head), columns,
+        head_estimators.core_head(head), columns,
         head_estimators.optimizer(linear_optimizer, "Ftrl", linear_rate, gradient_clip_norm),
         dnn_feature_columns,
         head_estimators.optimizer(dnn_optimizer, "Adagrad", _DNN_RATE, gradient_clip_norm),

@@ -27,13 +27,10 @@ LINEAR_RATE: Final = 0.2
 _ACTIVATIONS: Final[Mapping[str, Any]] = {"relu": nn.relu, "tanh": nn.tanh, "sigmoid": nn.sigmoid}
 
 
-class CoreHead:
-    """A head of `tf.contrib.learn`, for the models of `tf.estimator`.
+class _CoreHead:
+    """The part of `canned.head.Head` that the models use."""
 
-    Unless it `is_trained`, the optimizer of the model does not change variables of the head.
-    """
-
-    def __init__(self, head: single_head.Head, *, is_trained: bool = True) -> None:
+    def __init__(self, head: single_head.Head, *, is_trained: bool) -> None:
         self._head, self._is_trained = head, is_trained
         self.logits_dimension = head.logits_dimension
 
@@ -53,7 +50,7 @@ class CoreHead:
 
 
 class HeadEstimator(estimators.Estimator):
-    """An estimator with the function of a model of `tf.estimator`, which has a `CoreHead`.
+    """An estimator with the function of a model of `tf.estimator`, which has a `core_head`.
 
     Features may be one tensor, for the column with an empty name.
     """
@@ -115,6 +112,14 @@ class Regressor(HeadEstimator):
     ) -> Any:  # fmt: skip
         """Return the score of each example."""
         return self._predict_key(PredictionKey.SCORES, x, input_fn, batch_size, as_iterable)
+
+
+def core_head(head: single_head.Head, *, is_trained: bool = True) -> Any:
+    """Return a head for the models of `tf.estimator`, which returns ModelFnOps.
+
+    Unless it `is_trained`, the optimizer of the model does not change variables of the head.
+    """
+    return _CoreHead(head, is_trained=is_trained)
 
 
 def by_name(features: Any) -> Any:
