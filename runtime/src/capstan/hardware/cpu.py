@@ -9,7 +9,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation, dtypes, elementwise
 from capstan.core.arrays import Array
-from capstan.hardware import costs, cpu_elementwise, device
+from capstan.hardware import blas, costs, cpu_elementwise, device
 
 _ALIGNMENT = 64
 
@@ -74,6 +74,10 @@ class Cpu(device.Device):
 
     def duplicate(self, value: Array) -> Array:
         return np.array(value, order="C")
+
+    def matmul(self, left: Array, right: Array, out: Array | None = None) -> Array:
+        product: Array = blas.matmul(left, right, out)
+        return product
 
     def fuses(self, program: elementwise.Program) -> bool:
         return cpu_elementwise.fuses(program)

@@ -6,6 +6,7 @@ import numpy as np
 
 from capstan.core import dtypes
 from capstan.core.arrays import Array
+from capstan.hardware import blas
 from capstan.kernels.memory import into
 from capstan.kernels.registry import NodeContext
 
@@ -19,7 +20,9 @@ def multiply_of(node: NodeContext) -> Any:
     """Return the function of a node that multiplies matrices, as `np.matmul` does."""
     if not node.hardware.is_host:
         return node.hardware.matmul
-    return product if node.output_dtypes[0] is dtypes.int32 else np.matmul
+    if node.output_dtypes[0] is dtypes.int32:
+        return product
+    return blas.matmul_of(*node.input_shapes[:2])
 
 
 def product(x: Array, y: Array, out: Array | None = None) -> Any:

@@ -205,8 +205,10 @@ def _largest_grad(
 
 
 def _add_chosen(target: Array, grad: Array, is_chosen: Array) -> None:
-    # A product with zeros would be NaN for an infinite gradient.
-    np.add(target, np.where(is_chosen, grad, grad.dtype.type(0)), target)
+    # A product with zeros would be NaN for an infinite gradient, and `where` takes twice as long.
+    word = np.dtype(f"i{grad.dtype.itemsize}")
+    mask = np.negative(is_chosen.view(np.int8)).astype(word)
+    np.add(target, np.bitwise_and(grad.view(word), mask).view(grad.dtype), target)
 
 
 def _max_grad_grad(node: NodeContext) -> Function:

@@ -8,15 +8,15 @@ processor time grants (`cpu_quota`).
 """
 
 import ctypes
-import functools
 import gc
 import os
 import sys
 import threading
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from capstan.core import config
+from capstan.hardware import blas
 from capstan.services import cpu_quota
 
 _SPIN: Final = 17
@@ -70,14 +70,20 @@ def usable() -> int:
 
 def limit(threads: int) -> None:
     """Limit the BLAS libraries of this process to `threads` threads."""
-    _libraries().limit(limits=threads, user_api="blas")
+    blas.adjust(lambda: blas.libraries().limit(limits=threads, user_api="blas"))
 
 
 def keep_to_quota() -> None:
     """Limit the BLAS libraries to the cores of a container. They do not know its quota."""
     allowed = cpu_quota.cores()
-    for library in _libraries().select(user_api="blas").lib_controllers if allowed else ():
-        library.set_num_threads(min(allowed, library.num_threads))
+    if not allowed:
+        return
+
+    def lower() -> None:
+        for library in blas.libraries().select(user_api="blas").lib_controllers:
+            library.set_num_threads(min(allowed, library.num_threads))
+
+    blas.adjust(lower)
 
 
 def sleep_when_idle() -> None:
@@ -89,7 +95,7 @@ def sleep_when_idle() -> None:
     """
     spinning = [
         library
-        for library in _libraries().lib_controllers
+        for library in blas.libraries().lib_controllers
         if library.internal_api == "openblas"
         and library.threading_layer == "pthreads"
         and _spins(library.dynlib)
@@ -109,12 +115,12 @@ def sleep_when_idle() -> None:
         sys.setswitchinterval(interval)
 
 
-def _spins(blas: ctypes.CDLL) -> bool:
+def _spins(library: ctypes.CDLL) -> bool:
     """Return whether OpenBLAS has its own time of spinning, and can be given another."""
     names = "openblas_thread_timeout", "openblas_read_env", "blas_thread_shutdown_"
-    if _VARIABLE in os.environ or not all(hasattr(blas, name) for name in names):
+    if _VARIABLE in os.environ or not all(hasattr(library, name) for name in names):
         return False  # The user has chosen a time, or this is another version of OpenBLAS.
-    return not blas.openblas_thread_timeout()
+    return not library.openblas_thread_timeout()
 
 
 def _all_others_wait() -> bool:
@@ -134,15 +140,7 @@ def _all_others_wait() -> bool:
     )
 
 
-@functools.cache
-def _libraries() -> Any:
-    # The import and the search for loaded libraries take some milliseconds.
-    import threadpoolctl
-
-    return threadpoolctl.ThreadpoolController()
-
-
-def _shorten(blas: ctypes.PyDLL) -> None:
+def _shorten(library: ctypes.PyDLL) -> None:
     """Make one OpenBLAS start its threads again, with a short time of spinning.
 
     Functions of a PyDLL keep the interpreter's lock, so no other thread runs meanwhile.
@@ -153,7 +151,7 @@ def _shorten(blas: ctypes.PyDLL) -> None:
     """
     os.environ[_VARIABLE] = str(_SPIN)
     try:
-        blas.openblas_read_env()
+        library.openblas_read_env()
     finally:
         del os.environ[_VARIABLE]
-    blas.blas_thread_shutdown_()
+    library.blas_thread_shutdown_()

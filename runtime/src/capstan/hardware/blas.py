@@ -1,0 +1,125 @@
+"""The threads of NumPy's BLAS, and products of matrices that use only one of them.
+
+OpenBLAS divides a product among its threads as soon as one thread would need some microseconds for
+it. A thread that sleeps takes longer than that to wake. If other programs keep the cores busy, the
+product waits for a core, often for milliseconds.
+"""
+
+import ctypes
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.core.shapes import Shape
+
+_DIVIDED: Final = 1 << 18
+"""OpenBLAS divides products with more multiplications (interface/gemm.c)."""
+
+_LARGE: Final = 1 << 20
+"""A product with more multiplications takes some 15 microseconds or more in one thread. Several
+threads are then faster, if each has a core for itself. The limit is a compromise: on busy cores
+it could be ten times as high."""
+
+
+@functools.cache
+def libraries() -> Any:
+    """Return the `threadpoolctl.ThreadpoolController` of the libraries that are loaded.
+
+    The import and the search for loaded libraries take some milliseconds.
+    """
+    import threadpoolctl
+
+    return threadpoolctl.ThreadpoolController()
+
+
+def adjust(change: Callable[[], object]) -> None:
+    """Call `change`, which may read and set the number of threads of the libraries. Thread-safe."""
+    if (single := _single()) is None:
+        change()
+    else:
+        single.adjust(change)
+
+
+def matmul(left: Array, right: Array, out: Array | None = None) -> Any:
+    """Return `np.matmul(left, right, out)`. A small product is computed in the calling thread."""
+    if left.ndim > 1 and right.ndim > 1 and _is_small(left.shape, right.shape):
+        single = _single()
+        if single is not None:
+            return single.matmul(left, right, out)
+    return np.matmul(left, right, out)
+
+
+def matmul_of(left: Shape, right: Shape) -> Callable[..., Any]:
+    """Return `matmul`, or `np.matmul` if it does the same for arrays of these static shapes."""
+    if left is None or right is None or len(left) < 2 or len(right) < 2:
+        return matmul
+    sizes = *left[-2:], right[-1]
+    if None in sizes or _is_small(left, right):
+        return matmul
+    return np.matmul
+
+
+def _is_small(left: Any, right: Any) -> bool:
+    """Return whether OpenBLAS divides a product of such shapes, and one thread is fast enough."""
+    return bool(_DIVIDED < left[-2] * left[-1] * right[-1] <= _LARGE)
+
+
+class _Single:
+    """Products in one thread of an OpenBLAS, whose number of threads holds for the process.
+
+    Products in other threads meanwhile have one thread, too. Thread-safe.
+    """
+
+    def __init__(self, get: Callable[[], int], set_: Callable[[int], object]) -> None:
+        self._get, self._set = get, set_
+        self._lock = threading.Lock()
+        self._running = 0
+        self._usual = 1
+
+    def adjust(self, change: Callable[[], object]) -> None:
+        """Call `change` as if no product ran."""
+        with self._lock:
+            if self._running:
+                self._set(self._usual)
+            change()
+            self._usual = self._get()
+            if self._running and self._usual > 1:
+                self._set(1)
+
+    def matmul(self, left: Array, right: Array, out: Array | None) -> Any:
+        with self._lock:
+            if not self._running:
+                self._usual = self._get()
+                if self._usual > 1:
+                    self._set(1)
+            self._running += 1
+        try:
+            return np.matmul(left, right, out)
+        finally:
+            with self._lock:
+                self._running -= 1
+                if not self._running and self._usual > 1:
+                    self._set(self._usual)
+
+
+@functools.cache
+def _single() -> _Single | None:
+    """Return the products of NumPy's OpenBLAS, or None if NumPy uses another library."""
+    for library in libraries().lib_controllers:
+        if library.internal_api != "openblas" or library.threading_layer != "pthreads":
+            continue
+        # Functions of a PyDLL keep the interpreter's lock, so the calls are short.
+        blas = ctypes.PyDLL(library.filepath)
+        for prefix, suffix in _AFFIXES:
+            name = f"{prefix}openblas_{{}}_num_threads{suffix}"
+            if hasattr(blas, name.format("set")):
+                return _Single(getattr(blas, name.format("get")), getattr(blas, name.format("set")))
+    return None
+
+
+_AFFIXES: Final = [(before, after) for before in ("scipy_", "") for after in ("64_", "", "_64")]
+"""The beginnings and the ends of the names of OpenBLAS's functions."""
