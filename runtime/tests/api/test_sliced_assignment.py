@@ -18,12 +18,20 @@ def test_a_slice_of_a_variable_is_assigned_and_the_result_is_the_variable(
         np.testing.assert_array_equal(session.run(v), [1, 8, 9, 4])
 
 
-@pytest.mark.parametrize("use_resource", [False, True])
-def test_a_value_that_does_not_fit_the_slice_changes_nothing(use_resource: bool) -> None:
+@pytest.mark.parametrize(
+    ("use_resource", "missing", "message"),
+    [
+        (False, tf.errors.FailedPreconditionError, "uninitialized value v"),
+        (True, tf.errors.NotFoundError, "does not exist"),
+    ],
+)
+def test_a_value_that_does_not_fit_the_slice_changes_nothing(
+    use_resource: bool, missing: type[Exception], message: str
+) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.get_variable("v", initializer=[1.0, 2.0, 3.0, 4.0], use_resource=use_resource)
         change = v[1:3].assign(tf.placeholder_with_default([8.0, 9.0, 7.0], [None]))
-        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value v"):
+        with pytest.raises(missing, match=message):
             session.run(change.op)
         session.run(v.initializer)
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \[3\].*shape \[2\]"):

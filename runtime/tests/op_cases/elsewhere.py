@@ -10,6 +10,7 @@ _READERS = (
 )  # fmt: skip
 
 ELSEWHERE = {
+    "api/test_multi_device_iterator.py": {"_DealDataset"},
     "compiler": {"Const", "Switch", "RefSwitch", "Merge"},
     "compiler/test_elementwise_groups.py": {"_Elementwise"},
     "compiler/test_loops.py": {"_While"},

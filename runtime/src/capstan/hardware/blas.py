@@ -109,7 +109,10 @@ class _Single:
 @functools.cache
 def _single() -> _Single | None:
     """Return the products of NumPy's OpenBLAS, or None if NumPy uses another library."""
-    for library in libraries().lib_controllers:
+    # SciPy, for example, brings another one.
+    for library in sorted(
+        libraries().lib_controllers, key=lambda each: "numpy" not in each.filepath
+    ):
         if library.internal_api != "openblas" or library.threading_layer != "pthreads":
             continue
         # Functions of a PyDLL keep the interpreter's lock, so the calls are short.

@@ -20,9 +20,7 @@ def multiply_of(node: NodeContext) -> Any:
     """Return the function of a node that multiplies matrices, as `np.matmul` does."""
     if not node.hardware.is_host:
         return node.hardware.matmul
-    if node.output_dtypes[0] is dtypes.int32:
-        return product
-    return blas.matmul_of(*node.input_shapes[:2])
+    return product if node.output_dtypes[0] is dtypes.int32 else blas.matmul
 
 
 def product(x: Array, y: Array, out: Array | None = None) -> Any:
