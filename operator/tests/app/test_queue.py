@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from capstan_operator.app import queue as queues
 from capstan_operator.app.health import STUCK_SECONDS, Health
 from capstan_operator.app.queue import LONGEST_SECONDS, WorkQueue
+from capstan_operator.app.service import WORKERS
 from capstan_operator.kube.table import Key
 
 A, B = Key("ns", "a"), Key("ns", "b")
@@ -241,6 +242,27 @@ def test_the_queue_of_a_slow_namespace_does_not_make_the_process_unhealthy() -> 
         assert (queue.oldest_seconds, queue.stuck_seconds) == (STUCK_SECONDS + 31, 30)
         assert not health.ill(queue)
         time += STUCK_SECONDS
+        assert health.ill(queue), "the workers hang"
+
+    asyncio.run(scenario())
+
+
+def test_slow_namespaces_whose_jobs_get_their_turns_do_not_make_the_process_unhealthy() -> None:
+    async def scenario() -> None:
+        time = 0.0
+        queue, health = WorkQueue(lambda: time), Health()
+        for number in range(1000):
+            for namespace in ("x", "y", "z"):
+                queue.add(Key(namespace, f"job-{number}"))
+        workers = [await queue.get() for _ in range(WORKERS)]
+        while time < 2 * STUCK_SECONDS:
+            time += 10
+            assert not health.ill(queue)
+            for key in workers:
+                queue.done(key, None)
+            workers = [await queue.get() for _ in workers]
+        assert queue.oldest_seconds > STUCK_SECONDS
+        time += STUCK_SECONDS + 1
         assert health.ill(queue), "the workers hang"
 
     asyncio.run(scenario())

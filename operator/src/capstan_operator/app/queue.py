@@ -40,6 +40,7 @@ class WorkQueue:
         self._added: dict[Key, float] = {}
         self._busy: dict[Key, float] = {}
         self._taken: dict[Key, float] = {}
+        self._last_taken = clock()
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._soon: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
@@ -59,14 +60,15 @@ class WorkQueue:
 
     @property
     def stuck_seconds(self) -> float:
-        """How many seconds the oldest key has been worked on, or has waited for a worker, or 0.
+        """How long the oldest pass has taken, or how long no worker has taken a key that waits.
 
-        A key does not count while its namespace has as many keys in work as it may have. It waits
-        for these, and not for a worker.
+        The longer time counts; without keys, it is 0. While workers take keys, a key may wait for
+        long: thousands of jobs of several slow namespaces wait for one another.
         """
         waiting = self._added.items()
-        since = [at for key, at in waiting if not self._turns.is_full(key.namespace)]
-        return self._clock() - min([*since, *self._taken.values()], default=self._clock())
+        offered = [at for key, at in waiting if not self._turns.is_full(key.namespace)]
+        idle = [max(min(offered), self._last_taken)] if offered else []
+        return self._clock() - min([*idle, *self._taken.values()], default=self._clock())
 
     @property
     def failing(self) -> int:
@@ -109,7 +111,7 @@ class WorkQueue:
         if (soon := self._soon.pop(key, None)) is not None:
             soon.cancel()
         self._busy[key] = self._added.pop(key)
-        self._taken[key] = self._clock()
+        self._taken[key] = self._last_taken = self._clock()
         return key
 
     def done(self, key: Key, again_seconds: float | None) -> None:
