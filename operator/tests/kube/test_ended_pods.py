@@ -418,3 +418,30 @@ def test_a_pod_that_is_to_be_preempted_runs_until_it_ends() -> None:
     )
     found = view(document)
     assert (found.phase, found.state) == (TaskPhase.RUNNING, InstanceState.STOPPING)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "code", "phase", "reason"),
+    [
+        (451, 0, TaskPhase.SUCCEEDED, "Completed"),
+        (451, 1, TaskPhase.FAILED, "Error"),
+        (449, 0, TaskPhase.FAILED, "DeadlineExceeded"),
+    ],
+)
+def test_a_task_that_ended_before_the_deadline_of_its_template_has_ended_by_itself(
+    seconds: int, code: int, phase: TaskPhase, reason: str
+) -> None:
+    """The sidecar ran on until the deadline, and the operator sees the pod only then."""
+    sidecar = terminated(137, name="proxy", at=LATER)
+    found = ended(
+        terminated(code),
+        sidecar,
+        phase="Failed",
+        reason="DeadlineExceeded",
+        message=TOO_LONG,
+        startTime="2026-11-02T10:00:00Z",
+    )
+    found["spec"]["activeDeadlineSeconds"] = seconds
+    shown = view(found)
+    assert (shown.phase, shown.exit_code, shown.reason) == (phase, code, reason)
+    assert (shown.message == TOO_LONG) == (reason == "DeadlineExceeded")

@@ -21,7 +21,7 @@ _POD_METADATA = (
     "labels",
     "ownerReferences",
 )
-_POD_SPEC = ("nodeName", "restartPolicy", "hostname", "subdomain")
+_POD_SPEC = ("nodeName", "restartPolicy", "hostname", "subdomain", "activeDeadlineSeconds")
 
 
 class Cache:

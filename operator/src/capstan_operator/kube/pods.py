@@ -103,7 +103,7 @@ def _ended(pod: Manifest, trainer: str) -> _Outcome | None:
     disrupted = _disruption(pod)
     ended_at = None if end is None else _by_api_server(pod, pod_fields.time(end.get("finishedAt")))
     if end is not None and (disrupted is None or not disruption.caused(disrupted, ended_at)):
-        return _of_trainer(status, end)
+        return _of_trainer(pod, end)
     if disrupted is not None and (end is not None or status.get("phase") == "Failed"):
         return _of_disruption(disrupted, end or {})
     if status.get("phase") == "Failed":
@@ -145,7 +145,8 @@ def _disruption(pod: Manifest) -> Disruption | None:
     return disruption.classify(status.get("reason") or "", status.get("message") or "", target)
 
 
-def _of_trainer(status: Manifest, end: Manifest) -> _Outcome:
+def _of_trainer(pod: Manifest, end: Manifest) -> _Outcome:
+    status: Manifest = {} if _ended_before_deadline(pod, end) else pod["status"]
     code = pod_fields.exit_code(end)
     # At the deadline of the template, the kubelet asks the task to end, and it may end with 0.
     succeeded = code == 0 and status.get("reason") != failure.POD_DEADLINE
@@ -157,6 +158,20 @@ def _of_trainer(status: Manifest, end: Manifest) -> _Outcome:
         started_at=pod_fields.time(end.get("startedAt")),
         finished_at=pod_fields.time(end.get("finishedAt")),
     )
+
+
+def _ended_before_deadline(pod: Manifest, end: Manifest) -> bool:
+    """Return whether the trainer ended by itself, and its pod reached its deadline only later.
+
+    A sidecar may have run on until then. All three times are the kubelet's.
+    """
+    seconds = pod["spec"].get("activeDeadlineSeconds")
+    began = pod_fields.time(pod["status"].get("startTime"))
+    ended = pod_fields.time(end.get("finishedAt"))
+    if seconds is None or began is None or ended is None:
+        return False
+    is_over = pod["status"].get("reason") == failure.POD_DEADLINE
+    return is_over and ended < began + timedelta(seconds=seconds)
 
 
 def _of_disruption(disrupted: Disruption, end: Manifest) -> _Outcome:
