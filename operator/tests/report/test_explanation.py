@@ -48,11 +48,22 @@ def test_a_degraded_job_names_the_task_its_failure_and_the_log() -> None:
     ]
 
 
+BLOCKED = (
+    "  If the logs show new steps, a network policy may keep the operator from asking the task that"
+    " reports them."
+)
+
+
 def test_a_job_that_runs_without_a_step_leads_to_the_logs() -> None:
     lines = screen(job(Phase.RUNNING, row("worker-0")))
     assert "  every task runs, and none has reported a step yet" in lines
     logs = "capstanctl logs digits -n team-a"
-    assert lines[-1] == f"  If it should train by now, read what the tasks wrote: {logs}"
+    assert lines[-2:] == [
+        f"  If it should train by now, read what the tasks wrote: {logs}",
+        BLOCKED,
+    ]
+    local = screen(replace(job(Phase.RUNNING, row("worker-0")), is_local=True))
+    assert BLOCKED not in local
 
 
 def test_a_healthy_job_needs_nothing() -> None:
@@ -91,11 +102,12 @@ def test_a_job_that_stands_still_without_a_deadline_is_not_called_healthy(
         f"  every task runs at step 70, and there is no new step for {duration.show(seconds)}",
         "What to do",
         "  If it should train, read what the tasks wrote: capstanctl logs digits -n team-a",
+        BLOCKED,
         f"  {again} be set while the job runs.",
     ]
     limited = replace(shown, run_policy=RunPolicy(progress_deadline_seconds=3600))
     assert screen(limited) == lines[:-1]
-    assert screen(replace(shown, is_local=True)) == lines[:-1]
+    assert screen(replace(shown, is_local=True)) == lines[:-2]
 
 
 def test_the_time_before_all_tasks_ran_again_is_no_silence() -> None:

@@ -74,6 +74,11 @@ _OTHER_REFUSAL = (
     "change the quota or policy that the message names, or create what the message does not find"
 )
 
+_BLOCKED = (
+    "If the logs show new steps, a network policy may keep the operator from asking the task that "
+    "reports them."
+)
+
 _FINAL = {
     "BackoffLimitExceeded": "Remove the cause, or raise the limit that the message names",
     "DeadlineExceeded": "Raise the deadline that the message names",
@@ -122,6 +127,8 @@ def _of_job(job: Job) -> Iterator[str]:
         yield from _of_ended_servers(job)
         if job.status.phase is Phase.RUNNING and job.status.progress is None:
             yield f"If it should train by now, read what the tasks wrote: {_command(job, 'logs')}"
+            if not job.is_local:
+                yield _BLOCKED
 
 
 def _of_silence(job: Job) -> Iterator[str]:
@@ -129,6 +136,8 @@ def _of_silence(job: Job) -> Iterator[str]:
     if job.is_deleted or job.manager != names.MANAGER:
         return
     yield f"If it should train, read what the tasks wrote: {_command(job, 'logs')}"
+    if not job.is_local:
+        yield _BLOCKED
     if not job.is_local and job.run_policy.progress_deadline_seconds is None:
         yield (
             "To restart a job that stands still, set spec.runPolicy.progressDeadlineSeconds. It "
