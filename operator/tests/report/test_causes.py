@@ -224,9 +224,9 @@ CAUSES: list[tuple[str, Job, str, str]] = [
             ),
         ),
         "worker-1 attempt 3: exit code 1: ImportError: no tf",
-        "Correct the program: 3 attempts of worker-1 in a row ended like this, and none reported a "
-        "step: the program is the likely cause. To end the restarts, delete the job (capstanctl "
-        "delete digits -n team-a).",
+        "Correct the program: 3 attempts in a row ended like the last one of worker-1, and none "
+        "reported a step: the program is the likely cause. To end the restarts, delete the job "
+        "(capstanctl delete digits -n team-a).",
     ),
     (
         "a program that fails at each start, locally",

@@ -20,7 +20,7 @@ from capstan_operator.kube.table import Key
 from capstan_operator.manifests import admitted, cluster
 from capstan_operator.manifests import certificates as manifests
 from capstan_operator.manifests import pod as pod_manifests
-from capstan_operator.reconcile import rows
+from capstan_operator.reconcile import instances
 from capstan_operator.reconcile.observe import Deletion, Observed, Obstacle, TaskPhase, TaskView
 from capstan_operator.reconcile.policies import failure, reporter
 from capstan_operator.reconcile.rows import ENDED
@@ -186,4 +186,4 @@ def _reporter(job: TrainingJob, status: Status, views: Iterable[TaskView]) -> Ta
     """Return the current instance of the task that reports the progress of the job."""
     name = reporter.of(job)
     row = next((row for row in status.tasks if row.name == name), TaskStatus(name=name))
-    return rows.sort(row, (view for view in views if view.name == name)).current
+    return instances.sort(row, (view for view in views if view.name == name)).current

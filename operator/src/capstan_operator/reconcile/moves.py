@@ -15,7 +15,7 @@ from datetime import datetime
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import CleanPodPolicy, TrainingJob
 from capstan_operator.api.status import Status, TaskState, TaskStatus
-from capstan_operator.reconcile import rows
+from capstan_operator.reconcile import instances, rows
 from capstan_operator.reconcile.actions import Action, StartTask, StopReason, StopTask
 from capstan_operator.reconcile.observe import InstanceState, TaskView
 from capstan_operator.reconcile.policies import backoff, grace, readiness, sparing, stopping
@@ -49,17 +49,17 @@ def go_on(
     actions: list[Action] = []
     for row in status.tasks:
         views = by_task.get(row.name, ())
-        instances = rows.sort(row, views)
+        found = instances.sort(row, views)
         is_due = _is_due(job, row, now)
         may_start = is_due and not blocked
         actions += _force_deletions(job, views)
-        actions += _stops_of_stale(job, instances.stale, make_room=may_start)
-        if may_start and instances.current is None and all(map(_goes_at_once, instances.stale)):
+        actions += _stops_of_stale(job, found.stale, make_room=may_start)
+        if may_start and found.current is None and all(map(_goes_at_once, found.stale)):
             probed = readiness.is_probed(job, status, row.name)
             actions.append(StartTask(row.name, row.attempt, status.epoch, probed, row.avoided_node))
             row = rows.start(row)
-        elif is_due and instances.current is None:
-            row = rows.wait_for(row, instances.stale)
+        elif is_due and found.current is None:
+            row = rows.wait_for(row, found.stale)
         table.append(row)
     known = {row.name for row in status.tasks}
     unknown = [view for name in by_task if name not in known for view in by_task[name]]

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.api.status import Progress, Restarts, Status, TaskState, TaskStatus
+from capstan_operator.api.status import Restarts, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import rows
 from capstan_operator.reconcile.actions import Announce, NewsType
 from capstan_operator.reconcile.policies import alike, avoidance, backoff, budget, epoch, restart
@@ -73,6 +73,17 @@ def recover(
     return GoOn(after.model_copy(update={"epoch": advanced}), tuple(so_far.news))
 
 
+def for_good(
+    job: TrainingJob, status: Status, row: TaskStatus, failed: Failure, now: datetime
+) -> TaskStatus:
+    """Return the row of a task that failed and is not restarted.
+
+    `status` has the rows before the failures of the pass, and `row` is one of them.
+    """
+    in_a_row = backoff.count(job.spec.run_policy.restart_backoff, row, failed, now)
+    return rows.fail(row, failed, in_a_row, alike.count(job, status, row, failed, now), now)
+
+
 class _SoFar:
     """The rows, restarts and news so far.
 
@@ -87,7 +98,8 @@ class _SoFar:
         self.news: list[Announce] = []
         self.refused: dict[ReplicaType, TaskStatus] = {}
         """For each type, the row with the longest wait after a refused start."""
-        self._before = status
+        self.before = status
+        """The status before the failures."""
         for row in status.tasks:
             self.enter(row)
 
@@ -105,14 +117,9 @@ class _SoFar:
         """Add a warning to the news."""
         self.news.append(Announce(NewsType.WARNING, reason, line))
 
-    @property
-    def progress(self) -> Progress | None:
-        """The last report of the job."""
-        return self._before.progress
-
     def status(self) -> Status:
         table = tuple(self.table.values())
-        return self._before.model_copy(update={"tasks": table, "restarts": self.restarts})
+        return self.before.model_copy(update={"tasks": table, "restarts": self.restarts})
 
 
 def _recover_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope) -> Fatal | None:
@@ -120,7 +127,7 @@ def _recover_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope
     row, now = so_far.table[failed.task], so_far.now
     if scope is Scope.NOTHING:
         line = f"{failed}; ignored, as spec.replicaSpecs.{failed.task.type}.onFailure says"
-        so_far.enter(rows.end(row, TaskState.FAILED, failed, now))
+        so_far.enter(for_good(job, so_far.before, row, failed, now))
         so_far.tell("TaskFailed", line)
         return None
     charged = budget.charge(job.spec.run_policy, so_far.restarts, row, failed)
@@ -129,7 +136,7 @@ def _recover_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope
     if failed.reason == CREATE_FAILED and (waits := so_far.refused.get(failed.task.type)):
         so_far.enter(rows.wait_with(row, failed, waits, now))
         return None
-    waiting = _backed_off(job, row, failed, so_far.progress, now)
+    waiting = _backed_off(job, so_far.before, row, failed, now)
     so_far.enter(waiting)
     so_far.restarts = charged
     refused = failed.kind is FailureClass.CREATE_FAILED
@@ -154,7 +161,7 @@ def _restart_job(
     charged = budget.charge(job.spec.run_policy, status.restarts, row, failed)
     if isinstance(charged, Fatal):
         return GiveUp(failed, charged)
-    culprit = _backed_off(job, row, failed, status.progress, now)
+    culprit = _backed_off(job, status, row, failed, now)
     retry_at = culprit.retry_at or now
     table = tuple(
         culprit
@@ -171,7 +178,7 @@ def _restart_job(
 
 
 def _backed_off(
-    job: TrainingJob, row: TaskStatus, failed: Failure, progress: Progress | None, now: datetime
+    job: TrainingJob, status: Status, row: TaskStatus, failed: Failure, now: datetime
 ) -> TaskStatus:
     policy = job.spec.run_policy.restart_backoff
     in_a_row = backoff.count(policy, row, failed, now)
@@ -181,7 +188,7 @@ def _backed_off(
         row,
         failed,
         in_a_row=in_a_row,
-        alike=alike.count(row, failed, in_a_row.failures, progress),
+        alike=alike.count(job, status, row, failed, now),
         retry_at=retry_at,
         nodes=nodes,
         now=now,

@@ -1,8 +1,6 @@
-"""The task table: which instance of a task is current, and how a row changes.
+"""The task table: the rows of a job, and how a row changes.
 
-Rule 1: an instance is current if and only if it has the attempt of the row, and the uid of the row
-unless the row has no uid yet. Every other instance is stale. A stale instance is stopped, and
-nothing that it does counts.
+Rule 1: only the current instance of a task changes its row (`instances`).
 Rule 2: `attempt` only grows, and only by one. The row loses its uid when `attempt` grows. A task
 that was removed and comes back continues with the next attempt, so that its old pod is stale.
 Rule 3: each function returns a changed copy of one row. To *enter* a fact means to record it in
@@ -10,13 +8,12 @@ this copy. `plan` decides what follows for the job.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status, TaskState, TaskStatus
-from capstan_operator.reconcile import words
+from capstan_operator.reconcile import instances, words
 from capstan_operator.reconcile.observe import (
     SCHEDULING_GATED,
     Deletion,
@@ -29,22 +26,11 @@ from capstan_operator.reconcile.policies.avoidance import Nodes
 from capstan_operator.reconcile.policies.backoff import InARow
 from capstan_operator.reconcile.policies.failure import HAS_NOT_RUN, Failure, FailureClass
 
-MAX_MESSAGE = 1024
-"""The most characters of a log's end in a row: a table of 1000 tasks must fit into one object."""
-
 MAX_WAITING = 256
 """The most characters of a task's reason for waiting in a row. A longer reason loses its middle."""
 
 ENDED = frozenset({TaskState.SUCCEEDED, TaskState.FAILED, TaskState.STOPPED})
 WAITING = frozenset({TaskState.BACK_OFF, TaskState.CREATE_FAILED})
-
-
-@dataclass(frozen=True, slots=True)
-class Instances:
-    """The instances of one task: the current one, and the stale ones."""
-
-    current: TaskView | None = None
-    stale: tuple[TaskView, ...] = ()
 
 
 def table(job: TrainingJob, status: Status) -> tuple[TaskStatus, ...]:
@@ -72,19 +58,6 @@ def has_started(status: Status) -> bool:
 def _added(task: TaskName, status: Status) -> TaskStatus:
     earlier = status.removed.get(task, 0)
     return TaskStatus(name=task, attempt=earlier + 1, refused=earlier)
-
-
-def sort(row: TaskStatus, views: Iterable[TaskView]) -> Instances:
-    """Return the current instance of a task and its stale ones."""
-    views = tuple(views)
-    current = next((view for view in views if _is_current(row, view)), None)
-    return Instances(current, tuple(view for view in views if view is not current))
-
-
-def _is_current(row: TaskStatus, view: TaskView) -> bool:
-    if view.attempt != row.attempt or row.uid not in (None, view.uid):
-        return False
-    return view.state is not InstanceState.OF_DELETED_JOB
 
 
 def update(
@@ -143,7 +116,7 @@ def end(row: TaskStatus, state: TaskState, ended: TaskView | Failure, now: datet
             "finished_at": at or now,
             "exit_code": ended.exit_code,
             "reason": ended.reason,
-            "message": ended.message.strip()[-MAX_MESSAGE:],
+            "message": failure.kept(ended.message),
         }
     )
 
@@ -165,15 +138,20 @@ def back_off(
         update={
             "failed_node": nodes.failed,
             "avoided_node": nodes.avoided,
-            "failures_in_a_row": in_a_row.failures,
-            "failures_alike": alike,
-            "refusals_in_a_row": in_a_row.refusals,
             "retry_at": retry_at,
             "refused": row.refused + (failed.kind in HAS_NOT_RUN),
             "infrastructure_restarts": row.infrastructure_restarts
             + (failed.kind is FailureClass.INFRASTRUCTURE),
         }
+        | _counts(in_a_row, alike)
     )
+
+
+def fail(
+    row: TaskStatus, failed: Failure, in_a_row: InARow, alike: int, now: datetime
+) -> TaskStatus:
+    """Enter a failure after which no other attempt is made."""
+    return end(row, TaskState.FAILED, failed, now).model_copy(update=_counts(in_a_row, alike))
 
 
 def wait_with(row: TaskStatus, failed: Failure, other: TaskStatus, now: datetime) -> TaskStatus:
@@ -207,6 +185,7 @@ def start_over(
             "exit_code": None,
             "reason": "JobRestarted",
             "message": f"because of {culprit}",
+            "failures_alike": 0,
             "refused": row.refused + (not has_run),
         }
     )
@@ -216,7 +195,7 @@ def stop(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
     """Record that the task is stopped for a suspension of its job. `view` shows how it ended."""
     if row.state in (TaskState.SUCCEEDED, TaskState.FAILED):
         return row
-    current = None if view is None else sort(row, (view,)).current
+    current = None if view is None else instances.sort(row, (view,)).current
     if current is None:
         return _gone(row)
     if not current.has_ended:
@@ -247,6 +226,14 @@ def wait_for(row: TaskStatus, old: Iterable[TaskView]) -> TaskStatus:
     asked = (Deletion.BEFORE_END, Deletion.AFTER_END)
     why = next((_still_there(view) for view in old if view.deletion in asked), "")
     return row.model_copy(update={"waiting": why})
+
+
+def _counts(in_a_row: InARow, alike: int) -> dict[str, int]:
+    return {
+        "failures_in_a_row": in_a_row.failures,
+        "refusals_in_a_row": in_a_row.refusals,
+        "failures_alike": alike,
+    }
 
 
 def _next_attempt(row: TaskStatus) -> TaskStatus:

@@ -10,13 +10,21 @@ The operator cannot know that, and restarts the task as after any failure. But i
     has the exit code and the last line of the failure before           one more than before
 
 Numbers in the last line do not count: they are often addresses, ports or times.
+
+The failure before is that of the same task. If a failure restarts the whole job, it is that of the
+job: several tasks have the same mistake, and another one may be the first to fail each time.
 """
 
+import dataclasses
 import re
 from collections.abc import Iterable
+from datetime import datetime
 
-from capstan_operator.api.status import Progress, TaskState, TaskStatus
-from capstan_operator.reconcile.policies.failure import Failure, FailureClass, cause
+from capstan_operator.api.replicas import OnFailure
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.api.status import Progress, Status, TaskState, TaskStatus
+from capstan_operator.reconcile.policies import backoff, failure
+from capstan_operator.reconcile.policies.failure import Failure, FailureClass
 
 MANY = 3
 """So many failures that are alike tell the user something. After two on one node, the cause may be
@@ -26,18 +34,25 @@ _NUMBER = re.compile(r"0x[0-9a-f]+|[0-9]+", re.IGNORECASE)
 _FAILING = frozenset({TaskState.BACK_OFF, TaskState.FAILED})
 
 
-def count(row: TaskStatus, failed: Failure, in_a_row: int, progress: Progress | None) -> int:
+def count(job: TrainingJob, status: Status, row: TaskStatus, failed: Failure, now: datetime) -> int:
     """Return how many of the last failures are alike, with this one.
 
-    `row` is the row before the failure. `in_a_row` counts the failures with this one, and
-    `progress` is the last report of the job.
+    `status` has the rows before the failures of this pass, and the last report of the job. `row`
+    is the row of the task before the failure.
     """
     if failed.kind is not FailureClass.PERMANENT or failed.reason not in ("", "Error"):
         return 0
-    if _has_stepped(row, progress):
+    if _has_stepped(row, status.progress):
         return 0
-    is_like = in_a_row > 1 and row.failures_alike and _kind(row) == _kind(failed)
-    return row.failures_alike + 1 if is_like else 1
+    # A row keeps only the end of a message.
+    kind = _kind(dataclasses.replace(failed, message=failure.kept(failed.message)))
+    policy, ended = job.spec.run_policy.restart_backoff, failed.at or now
+    before = (
+        last.failures_alike
+        for last in _compared(job, status, row)
+        if backoff.failures_in_a_row(policy, last, ended) > 1 and _kind(last) == kind
+    )
+    return 1 + max(before, default=0)
 
 
 def hint(row: TaskStatus) -> str:
@@ -45,8 +60,8 @@ def hint(row: TaskStatus) -> str:
     if row.failures_alike < MANY:
         return ""
     return (
-        f"{row.failures_alike} attempts of {row.name} in a row ended like this, and none reported a"
-        " step: the program is the likely cause"
+        f"{row.failures_alike} attempts in a row ended like the last one of {row.name}, and none "
+        "reported a step: the program is the likely cause"
     )
 
 
@@ -54,6 +69,14 @@ def of_failing(rows: Iterable[TaskStatus]) -> str:
     """Return the hint about the first task that fails so now, or "" if there is none."""
     failing = (row for row in rows if row.state in _FAILING)
     return next(filter(None, map(hint, failing)), "")
+
+
+def _compared(job: TrainingJob, status: Status, row: TaskStatus) -> Iterable[TaskStatus]:
+    """Return the rows that may show the failure before."""
+    if job.replica(row.name.type).on_failure is not OnFailure.RESTART_JOB:
+        return (row,)
+    # A restart of the whole job leaves only the count of the task that failed first.
+    return (other for other in status.tasks if other.failures_alike)
 
 
 def _has_stepped(row: TaskStatus, progress: Progress | None) -> bool:
@@ -64,4 +87,4 @@ def _has_stepped(row: TaskStatus, progress: Progress | None) -> bool:
 
 
 def _kind(ended: Failure | TaskStatus) -> tuple[int | None, str]:
-    return ended.exit_code, _NUMBER.sub("", cause(ended))
+    return ended.exit_code, _NUMBER.sub("", failure.cause(ended))

@@ -72,6 +72,8 @@ SIGNALS = {
 }
 GUARD_KILLED = "GuardKilled"
 """On one machine: the guard of the process was killed, and the process with it."""
+MAX_MESSAGE = 1024
+"""The most characters of a log's end in a row: a table of 1000 tasks must fit into one object."""
 LAST_WORDS = 200
 """The most characters of a log's last line in a line with other facts. The number is a guess."""
 MAX_REFUSAL = 800
@@ -187,6 +189,11 @@ def cause(ended: Failure | TaskStatus, most: int = LAST_WORDS) -> str:
         return words.shortened(words.last_said(ended.message), most)
     output = words.shortened(words.last_said(ended.message, with_info=False), most)
     return f"its last output: {output}" if output else ""
+
+
+def kept(message: str) -> str:
+    """Return the part of a message that a row keeps: its end."""
+    return message.strip()[-MAX_MESSAGE:].lstrip()
 
 
 def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
