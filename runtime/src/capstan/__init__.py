@@ -182,6 +182,7 @@ _MODULES = {
     "version": "capstan.api.version",
 }
 _ATTRIBUTES = {
+    "GradientTape": "capstan.api.gradient_tape",
     "AttrValue": "tensorboard.compat.proto.attr_value_pb2",
     "COMPILER_VERSION": "capstan.api.version",
     "CXX11_ABI_FLAG": "capstan.api.sysconfig",

@@ -349,13 +349,13 @@ def test_batch_normalization_moves_objects_that_stand_for_variables() -> None:
 
     made = []
 
-    def getter(get: Any, *args: Any, **kwargs: Any) -> Any:
-        made.append(Staged(get(*args, **kwargs)))
+    def staged(getter: Any, *args: Any, **kwargs: Any) -> Any:
+        made.append(Staged(getter(*args, **kwargs)))
         return made[-1]
 
     tf.register_tensor_conversion_function(Staged, convert)
     with tf.Graph().as_default(), tf.Session() as session:
-        with tf.variable_scope("model", custom_getter=getter):
+        with tf.variable_scope("model", custom_getter=staged):
             tf.layers.batch_normalization(tf.fill([4, 1], 3.0), training=True, momentum=0.5)
         session.run(tf.global_variables_initializer())
         session.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS))

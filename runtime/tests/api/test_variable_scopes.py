@@ -308,11 +308,11 @@ def test_an_inner_custom_getter_wraps_the_outer_one() -> None:
 def test_a_custom_getter_gets_every_argument_with_its_default() -> None:
     seen: list[dict[str, Any]] = []
 
-    def getter(make: Any, name: str, **kwargs: Any) -> Any:
+    def recording(**kwargs: Any) -> Any:
         seen.append(kwargs)
-        return make(name, **kwargs)
+        return kwargs.pop("getter")(**kwargs)
 
-    with tf.variable_scope("a", custom_getter=getter):
+    with tf.variable_scope("a", custom_getter=recording):
         tf.get_variable("v", [2])
         tf.get_variable("w", [2], trainable=False, collections=["mine"])
         tf.get_variable("x", [2], synchronization=tf.VariableSynchronization.ON_READ)
@@ -321,6 +321,7 @@ def test_a_custom_getter_gets_every_argument_with_its_default() -> None:
         **dict.fromkeys((*unset, "regularizer", "use_resource")),
         "aggregation": tf.VariableAggregation.NONE,
         "dtype": tf.float32,
+        "name": "a/v",
         "reuse": False,
         "shape": [2],
         "synchronization": tf.VariableSynchronization.AUTO,

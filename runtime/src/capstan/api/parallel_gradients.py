@@ -10,6 +10,9 @@ from capstan.framework.raw import raw
 
 __all__ = ["batch_jacobian", "jacobian"]
 
+Differentiate = Callable[[Any, Sequence[Any], Any], list[Any]]
+"""Takes ys, xs and the weights of the ys, as the first arguments of `tf.gradients`."""
+
 
 def jacobian(
     output: Any, inputs: Any, use_pfor: bool = True, parallel_iterations: int | None = None
@@ -23,12 +26,18 @@ def jacobian(
     Raises:
         NotImplementedError: `output` comes out of a loop and has an unknown number of elements.
     """
+    del parallel_iterations
+    return jacobian_by(gradients_of.gradients, output, inputs, use_pfor)
+
+
+def jacobian_by(differentiate: Differentiate, output: Any, inputs: Any, use_pfor: bool) -> Any:
+    """Return `jacobian`, with `differentiate` in the place of `tf.gradients`."""
     whole = convert.convert_to_tensor(output)
     flat_inputs = [convert.convert_to_tensor(each) for each in nest.flatten(inputs)]
     flat = raw.Reshape(whole, [-1])
     count = raw.Shape(flat)[0]
     units = raw.MatrixDiag(raw.Fill([count], raw.Cast(1, DstT=flat.dtype)))
-    found = _gradients(flat, nest.flatten(inputs), units, count, use_pfor)
+    found = _gradients(differentiate, flat, nest.flatten(inputs), units, count, use_pfor)
     results: list[Any] = []
     for each, tensor in zip(found, flat_inputs, strict=True):
         if each is None:
@@ -53,6 +62,12 @@ def batch_jacobian(
         ValueError: the static sizes of the batches differ.
         NotImplementedError: as `jacobian`.
     """
+    del parallel_iterations
+    return batch_jacobian_by(gradients_of.gradients, output, inp, use_pfor)
+
+
+def batch_jacobian_by(differentiate: Differentiate, output: Any, inp: Any, use_pfor: bool) -> Any:
+    """Return `batch_jacobian`, with `differentiate` in the place of `tf.gradients`."""
     whole, tensor = convert.convert_to_tensor(output), convert.convert_to_tensor(inp)
     if not whole.shape[:1].is_compatible_with(tensor.shape[:1]):
         raise ValueError(
@@ -65,7 +80,7 @@ def batch_jacobian(
     units = raw.MatrixDiag(raw.Fill([count], raw.Cast(1, DstT=flat.dtype)))
     shape = raw.ConcatV2([[count], batch, [count]], 0)
     rows = raw.BroadcastTo(raw.ExpandDims(units, 1), shape)
-    (found,) = _gradients(flat, [inp], rows, count, use_pfor)
+    (found,) = _gradients(differentiate, flat, [inp], rows, count, use_pfor)
     if found is None:
         return None
     found = raw.Reshape(found, raw.ConcatV2([[count], batch, [-1]], 0))
@@ -76,12 +91,17 @@ def batch_jacobian(
 
 
 def _gradients(
-    output: Any, inputs: Sequence[Any], seeds: Any, count: Any, use_pfor: bool
+    differentiate: Differentiate,
+    output: Any,
+    inputs: Sequence[Any],
+    seeds: Any,
+    count: Any,
+    use_pfor: bool,
 ) -> list[Any]:
     """Return the stacked gradients for each of the stacked gradients `seeds` of the output."""
 
     def gradients(seed: Any) -> list[Any]:
-        found = gradients_of.gradients(output, inputs, grad_ys=seed)
+        found = differentiate(output, inputs, seed)
         return [None if each is None else convert.convert_to_tensor(each) for each in found]
 
     seed = raw.Placeholder(dtype=output.dtype, shape=output.shape)

@@ -135,9 +135,11 @@ class VariableScope:
             make = body_graph.outside(store.get_variable)
             if getter is None:
                 return make(full, **{**defaults, **given})
-            # Programs read the arguments of a custom getter by name, also those not given.
+            # Programs read the arguments of a custom getter by name, also the name and arguments
+            # that are not given.
             replicas = dict(zip(_REPLICAS, _checked(full, requested), strict=True))
-            return getter(make, full, **{**requested, **defaults, **given, **replicas})
+            arguments = {**requested, **defaults, **given, **replicas}
+            return getter(getter=make, name=full, **arguments)
 
 
 def _checked(name: str, requested: dict[str, Any]) -> tuple[Any, ...]:

@@ -82,6 +82,7 @@ _SUMMARY: alias.Homes = (
 _EAGER: alias.Homes = (
     _only(
         TensorSpec="capstan.api.type_spec",
+        GradientTape="capstan.api.gradient_tape",
         custom_gradient="capstan.api.custom_gradient",
         defun="capstan.api.def_function",
         executing_eagerly="capstan.api.eager_context",

@@ -102,14 +102,14 @@ def gradients(
         totals = [reverse.total(x) for x in sources]
         if gives_zeros:
             return [
-                _zeros_like(x, source) if total is None else total
+                zeros_for(x, source) if total is None else total
                 for x, source, total in zip(xs, sources, totals, strict=True)
             ]
         return totals
 
 
-def _zeros_like(x: Any, source: graphs.Tensor) -> graphs.Tensor:
-    """Return zeros for `x`. If `x` is a variable, `source` may be its handle."""
+def zeros_for(x: Any, source: graphs.Tensor) -> graphs.Tensor:
+    """Return the gradient zero of `x`. If `x` is a variable, `source` may be its handle."""
     dtype = source.dtype.base_dtype
     if dtype is dtypes.resource:
         dtype = (source.op.get_attr("dtype") if x is source else x.dtype).base_dtype

@@ -93,6 +93,7 @@ alias.grow(
             ),
             _DEBUGGER,
         ),
+        "eager.backprop": ("capstan.api.gradient_tape",),
         "eager.context": ("capstan.api.eager_context",),
         "eager.def_function": ("capstan.api.def_function",),
         "eager.function": ("capstan.api.def_function",),

@@ -14,15 +14,15 @@ from capstan.framework import graph as graphs
 def renaming(**names: str) -> Callable[..., Any]:
     """Return a getter that makes model variables, whose last name is changed as `names` says."""
 
-    def getter(inner: Callable[..., Any], name: str, **arguments: Any) -> Any:
+    def renamed(getter: Callable[..., Any], name: str, **arguments: Any) -> Any:
         scope, slash, last = name.rpartition("/")
         # `get_variable` adds the reuse of the scope and a constraint. `model_variable` has neither.
         for unknown in ("reuse", "constraint", "validate_shape"):
             arguments.pop(unknown, None)
         full = f"{scope}{slash}{names.get(last, last)}"
-        return variables.model_variable(full, custom_getter=inner, **arguments)
+        return variables.model_variable(full, custom_getter=getter, **arguments)
 
-    return getter
+    return renamed
 
 
 def collections_for(variables_collections: Any, name: str) -> list[str]:
