@@ -84,6 +84,15 @@ def past_operations_outside_of_the_block(tf: Any) -> Any:
     return [tape.gradient(target, source) for target, source in asked]
 
 
+def of_a_source_that_another_source_computes(tf: Any) -> Any:
+    x = tf.constant(3.0)
+    y = x * 2
+    with tf.GradientTape() as tape:
+        tape.watch([x, y])
+        z = x * y
+    return tape.gradient(z, [x, y])
+
+
 def past_operations_that_are_not_recorded(tf: Any) -> Any:
     x = tf.constant(3.0)
     with tf.GradientTape() as tape:
@@ -178,6 +187,18 @@ def around_a_function(tf: Any) -> Any:
     return slopes()
 
 
+def in_a_function_inside_of_the_block(tf: Any) -> Any:
+    x = tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+
+        @tf.function(autograph=False)
+        def slope() -> Any:
+            return tape.gradient(x * x, x)
+
+        return slope()
+
+
 def past_operations_outside_of_a_function(tf: Any) -> Any:
     v = tf.get_variable("v", initializer=2.0, use_resource=True)
     y = v * v
@@ -223,6 +244,7 @@ PROGRAMS = (
     of_rows,
     of_a_second_tape,
     past_operations_outside_of_the_block,
+    of_a_source_that_another_source_computes,
     past_operations_that_are_not_recorded,
     from_the_watch_on,
     in_two_blocks,
@@ -231,6 +253,7 @@ PROGRAMS = (
     through_a_function,
     in_a_function,
     around_a_function,
+    in_a_function_inside_of_the_block,
     past_operations_outside_of_a_function,
     of_weighted_targets,
     of_a_variable_by_itself,

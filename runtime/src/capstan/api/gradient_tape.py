@@ -228,7 +228,7 @@ class GradientTape:
             ys,
             sources,
             grad_ys=weights,
-            stop_gradients=record.constants(ys, xs),
+            stop_gradients=record.constants(ys),
             unconnected_gradients=unconnected_gradients,
         )
         gives_zeros = gradients_of.UnconnectedGradients(unconnected_gradients) is _ZERO

@@ -63,16 +63,10 @@ class Record:
             for output in op.values():
                 self.since.setdefault(output, position)
 
-    def constants(
-        self, targets: Sequence[graphs.Tensor], sources: Sequence[graphs.Tensor]
-    ) -> list[graphs.Tensor]:
+    def constants(self, targets: Sequence[graphs.Tensor]) -> list[graphs.Tensor]:
         """Return the tensors that the recorded operations, or `targets`, take from others."""
         read = [*targets, *(tensor for op in self.operations for tensor in self.passed.inputs(op))]
-        return [
-            tensor
-            for tensor in dict.fromkeys(read)
-            if tensor.op not in self.operations and tensor not in sources
-        ]
+        return [tensor for tensor in dict.fromkeys(read) if tensor.op not in self.operations]
 
 
 class Tape:
