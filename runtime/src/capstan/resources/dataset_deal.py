@@ -30,18 +30,23 @@ class Deal:
         self._open = set(range(count))
 
     def next(self, number: int, run: Run) -> Element:
-        """Return the next element of iterator `number`. Blocks until the source has made it.
+        """Return the next element of iterator `number`.
+
+        Blocks until the source has made it, or while `run` is paused. Other iterators go on then.
 
         Raises:
             StopIteration: there is none.
             OpError: the source failed in place of this element, or `run` has been stopped.
         """
-        with self._lock:
-            kept = self._kept[number]
-            while not kept:
-                run.check()
-                self._deal()
-            found = kept.popleft()
+        kept = self._kept[number]
+        found: Element | errors.OpError | None = None
+        while found is None:
+            # A paused pass waits here. It must not hold the lock, which the others need.
+            run.check()
+            with self._lock:
+                if not kept:
+                    self._deal()
+                found = kept.popleft() if kept else None
         if isinstance(found, errors.OpError):
             raise found
         return found
