@@ -1,7 +1,7 @@
 """Sessions fetch and feed objects of classes that programs registered."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -46,6 +46,32 @@ def test_a_registered_class_is_fetched_inside_nests_and_fed(graph: tf.Graph) -> 
             fed = {interval: (1.0, 2.0)}
             assert session.run({"a": [interval], "b": low}, fed) == {"a": [3.0], "b": 1.0}
             assert session.run([interval, high - low], {interval: (4.0, 6.0)}) == [10.0, 2.0]
+
+
+def test_each_run_fetches_the_present_tensors_of_an_object(graph: tf.Graph) -> None:
+    registered()
+    interval = Interval(tf.constant(1), tf.constant(2))
+    with tf.Session() as session:
+        assert session.run([interval]) == [3]
+        interval.high = tf.constant(5)
+        assert session.run([interval]) == [6]
+
+
+def test_the_members_of_a_tuple_of_keys_are_fed(graph: tf.Graph) -> None:
+    class Pair(NamedTuple):
+        interval: Any
+        other: Any
+
+    registered(feed_function=split)
+    register(Pair, lambda fetch: ([], list), lambda key, value: [])
+    interval = Interval(tf.placeholder(tf.float32), tf.placeholder(tf.float32))
+    other = tf.placeholder(tf.float32)
+    with tf.Session() as session:
+        for key in ((interval, other), ((interval,), other), Pair(interval, other)):
+            value = ([(1.0, 2.0)], 4.0) if isinstance(key[0], tuple) else ((1.0, 2.0), 4.0)
+            assert session.run([interval, other], {key: value}) == [3.0, 4.0]
+        with pytest.raises(ValueError, match="Key had 2 elements, but value had 1"):
+            session.run(other, {(interval, other): [1.0]})
 
 
 def test_a_step_in_portions_takes_the_tensors_of_a_registered_class(graph: tf.Graph) -> None:

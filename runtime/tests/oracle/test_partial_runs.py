@@ -103,6 +103,14 @@ def test_portions_return_tensorflows_values(v1: Any, tasks: genuine.Tasks, progr
     assert values(capstan, program, tasks.target(), PS) == expected
 
 
+def test_the_feed_of_a_setup_may_be_one_tensor(v1: Any) -> None:
+    for library in (v1, capstan):
+        with library.Graph().as_default(), library.Session() as session:
+            x = library.placeholder(library.float32, [])
+            handle = session.partial_run_setup([x + 1.0], x)
+            assert session.partial_run(handle, x.consumers()[0].outputs[0], {x: 2.0}) == 3.0
+
+
 def number(library: Any, raw: Any, x: Any) -> Any:
     return x
 

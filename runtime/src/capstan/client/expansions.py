@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from capstan.client import feeds as feeding
 from capstan.framework import indexed_slices, sparse_tensor
 
 _OWN: Final = (object, sparse_tensor.SparseTensor, indexed_slices.IndexedSlices)
@@ -37,7 +38,7 @@ def register_session_run_conversion_functions(
     `fetch_function(fetch)` returns a list of tensors, and a function that makes the result from the
     list of their values. `feed_function(key, value)` returns pairs of a tensor and its value.
     `feed_function_for_partial_run(key)` returns the tensors that `partial_run_setup` announces.
-    Lists, tuples and dictionaries are never expanded by these functions.
+    Lists, tuples and dictionaries are never expanded by these functions, but their members are.
 
     Raises:
         ValueError: functions for the class or for a class that derives from it are registered.
@@ -60,21 +61,34 @@ def find(value: object) -> Expansion | None:
 def feeds(feed_dict: Mapping[Any, Any] | None) -> Mapping[Any, Any] | None:
     """Return `feed_dict` with tensors and their values in the place of expanded keys.
 
+    A tuple of keys that holds one to expand becomes several keys.
+
     Raises:
         TypeError: the class of a key was registered without a `feed_function`.
+        ValueError: such a tuple has another number of keys than its value has values.
     """
     if not REGISTERED or not feed_dict:
         return feed_dict
-    expanded: dict[Any, Any] = {}
-    for key, value in feed_dict.items():
-        expansion = find(key)
-        if expansion is None:
-            expanded[key] = value
-        elif expansion.feed is None:
-            raise TypeError(_lacks("feed_function", key))
-        else:
-            expanded.update(expansion.feed(key, value))
-    return expanded
+    return dict(pair for key, value in feed_dict.items() for pair in _expanded(key, value))
+
+
+def _expanded(key: Any, value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(key, tuple):
+        if not _holds_expanded(key):
+            return [(key, value)]
+        return (pair for part in feeding.pairs(key, value) for pair in _expanded(*part))
+    expansion = find(key)
+    if expansion is None:
+        return [(key, value)]
+    if expansion.feed is None:
+        raise TypeError(_lacks("feed_function", key))
+    return expansion.feed(key, value)
+
+
+def _holds_expanded(key: tuple[Any, ...]) -> bool:
+    return any(
+        _holds_expanded(part) if isinstance(part, tuple) else find(part) is not None for part in key
+    )
 
 
 def feed_keys(keys: Iterable[Any]) -> list[Any]:

@@ -1,7 +1,7 @@
 """The feeds of `Session.run`: resolves their tensors, and converts and checks their values."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -64,15 +64,7 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
             structure.
     """
     if isinstance(key, tuple):
-        values = value if isinstance(value, list | tuple) else (value,)
-        if len(values) != len(key):
-            raise ValueError(
-                f"Could not flatten dictionary. Key had {len(key)} elements, but value had "
-                f"{len(values)} elements. Key: {key}, value: {value}."
-            )
-        return tuple(
-            leaf for part, each in zip(key, values, strict=True) for leaf in parts(part, each)
-        )
+        return tuple(leaf for pair in pairs(key, value) for leaf in parts(*pair))
     if isinstance(key, indexed_slices.IndexedSlices):
         return tuple(value)[
             : len([part for part in (key.values, key.indices, key.dense_shape) if part is not None])
@@ -83,6 +75,21 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
     if isinstance(key, composite.Composite):
         return key._fed(value)
     return (value,)
+
+
+def pairs(key: tuple[Any, ...], value: Any) -> Iterable[tuple[Any, Any]]:
+    """Return each member of a tuple of keys with its value, as `parts` splits the value.
+
+    Raises:
+        ValueError: the value has another number of members.
+    """
+    values = value if isinstance(value, list | tuple) else (value,)
+    if len(values) != len(key):
+        raise ValueError(
+            f"Could not flatten dictionary. Key had {len(key)} elements, but value had "
+            f"{len(values)} elements. Key: {key}, value: {value}."
+        )
+    return zip(key, values, strict=True)
 
 
 def converter(tensor: graphs.Tensor) -> Callable[[Any], Array]:

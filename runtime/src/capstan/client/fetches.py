@@ -44,7 +44,8 @@ def structure(fetches: Any) -> object:
     """Return a lookup key. The keys of equal fetches in equal structures are equal.
 
     The key holds only names and elements of the graph. It is not hashable if the fetches hold a
-    structure that is not hashable, such as a subclass of dict.
+    structure that is not hashable, such as a subclass of dict, or an object of a class that the
+    program registered (`expansions`). The tensors of such an object may change between runs.
     """
     kind = type(fetches)
     if isinstance(fetches, list | tuple):
@@ -55,6 +56,8 @@ def structure(fetches: Any) -> object:
         return kind, fetches.values, fetches.indices, fetches.dense_shape
     if isinstance(fetches, composite.Composite):
         return kind, *fetches._parts()
+    if expansions.REGISTERED and expansions.find(fetches) is not None:
+        return [fetches]
     return fetches
 
 

@@ -164,18 +164,19 @@ class Session:
 
         return call if accept_options else lambda *values: call(*values)
 
-    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
         """Begin a step that is fed and fetched in portions, and return the handle of the step.
 
         `fetches` lists everything that the portions will fetch or run. `feeds` lists the tensors
-        that they will feed.
+        that they will feed. It may be one tensor.
 
         Raises:
             RuntimeError, TypeError, ValueError: as `run`.
             InvalidArgumentError: `fetches` is empty, or a tensor is both fed and fetched.
         """
         self._check_runnable()
-        request = self._requests.find(fetches, dict.fromkeys(expansions.feed_keys(feeds or ())))
+        given = feeds if isinstance(feeds, list | tuple) else [] if feeds is None else [feeds]
+        request = self._requests.find(fetches, dict.fromkeys(expansions.feed_keys(given)))
         return self._connection.call(
             lambda handle: self._master.partial_run_setup(
                 handle, request.feed_names, request.fetch_names, request.target_names
