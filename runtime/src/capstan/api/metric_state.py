@@ -74,8 +74,8 @@ def weighted(values: Any, weights: Any) -> tuple[Any, Any]:
     return raw.Mul(values, wide), reduce_ops.reduce_sum(wide)
 
 
-def as_wide(weights: Any, values: Any) -> Any:
-    """Return weights as float32 in the shape of the values.
+def as_wide(weights: Any, values: Any, dtype: dtypes.DType = dtypes.float32) -> Any:
+    """Return weights in the shape of the values.
 
     If the rank of the weights is one more or one less, the last axis of size 1 is removed or added.
     A size of 1 is repeated. Weights of another shape make the step fail.
@@ -83,7 +83,7 @@ def as_wide(weights: Any, values: Any) -> Any:
     Raises:
         ValueError: the known shapes do not fit.
     """
-    weights = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float32)
+    weights = math_ops.cast(convert.convert_to_tensor(weights), dtype)
     rank, wanted = weights.shape.ndims, values.shape.ndims
     if rank == 0:
         return raw.BroadcastTo(weights, raw.Shape(values))

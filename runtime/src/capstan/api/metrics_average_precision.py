@@ -38,26 +38,68 @@ def average_precision_at_k(
         found = math_ops.cast(top_k.largest(predictions, k), dtypes.int64)
         classes = raw.Shape(predictions, out_type=dtypes.int64)[-1]
         labels = _in_range(top_k.with_last_axis(labels, found), classes)
-        precision = _average_precision(labels, found, k)
-        if weights is None:
-            number = math_ops.cast(raw.Size(precision), dtypes.float64)
-        else:
-            share = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float64)
-            share = raw.Mul(share, raw.OnesLike(precision))
-            precision, number = raw.Mul(precision, share), reduce_ops.reduce_sum(share)
-        with scoped(None, "max") as inner:
-            count = state.metric_variable([], inner, dtypes.float64)
-            new_count = state_ops.assign_add(count, number)
-        with scoped(None, "total") as inner:
-            total = state.metric_variable([], inner, dtypes.float64)
-            new_total = state_ops.assign_add(total, reduce_ops.reduce_sum(precision))
-        update = state.ratio(new_total, new_count, scope)
-        return state.finished(
-            lambda: state.ratio(total, count, "mean"),
-            update,
-            metrics_collections,
-            updates_collections,
+        return _streaming(
+            labels, found, k, weights, metrics_collections, updates_collections, scope
         )
+
+
+def average_precision_at_top_k(
+    labels: Any,
+    predictions_idx: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Return the mean over examples of the average precision of the classes `predictions_idx`.
+
+    The classes of an example are in the order of their predictions, the largest first.
+
+    Raises:
+        ValueError: the last dimension of `predictions_idx` is not known.
+    """
+    found = math_ops.cast(convert.convert_to_tensor(predictions_idx), dtypes.int64)
+    if found.shape.ndims == 0:
+        raise ValueError("The rank of predictions_idx must be at least 1.")
+    k = None if found.shape.ndims is None else found.shape.as_list()[-1]
+    if k is None:
+        raise ValueError("The last dimension of predictions_idx must be set.")
+    labels = top_k.with_last_axis(labels, found)
+    with scoped(name, top_k.name_at("average_precision", k), [found]) as scope:
+        return _streaming(
+            labels, found, k, weights, metrics_collections, updates_collections, scope
+        )
+
+
+def _streaming(
+    labels: Any,
+    found: Any,
+    k: int,
+    weights: Any,
+    metrics_collections: Any,
+    updates_collections: Any,
+    scope: str,
+) -> Result:
+    precision = _average_precision(labels, found, k)
+    if weights is None:
+        number = math_ops.cast(raw.Size(precision), dtypes.float64)
+    else:
+        share = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float64)
+        share = raw.Mul(share, raw.OnesLike(precision))
+        precision, number = raw.Mul(precision, share), reduce_ops.reduce_sum(share)
+    with scoped(None, "max") as inner:
+        count = state.metric_variable([], inner, dtypes.float64)
+        new_count = state_ops.assign_add(count, number)
+    with scoped(None, "total") as inner:
+        total = state.metric_variable([], inner, dtypes.float64)
+        new_total = state_ops.assign_add(total, reduce_ops.reduce_sum(precision))
+    update = state.ratio(new_total, new_count, scope)
+    return state.finished(
+        lambda: state.ratio(total, count, "mean"),
+        update,
+        metrics_collections,
+        updates_collections,
+    )
 
 
 def sparse_average_precision_at_k(

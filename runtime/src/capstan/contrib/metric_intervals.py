@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from capstan.api import (
     array_ops,
-    check_ops,
     control_flow_ops,
     gather_ops,
     logic_ops,
@@ -23,7 +22,7 @@ from capstan.api import (
     segment_ops,
     weight_shapes,
 )
-from capstan.contrib import metric_values
+from capstan.contrib import metric_curves, metric_values
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework import graph as graphs
@@ -72,18 +71,8 @@ def auc_with_confidence_intervals(
         weights = array_ops.reshape(weights, [-1])
         flat = array_ops.reshape(math_ops.cast(predictions, dtypes.float64), [-1])
         given = array_ops.reshape(math_ops.cast(labels, dtypes.int64), [-1])
-        checks = [
-            check_ops.assert_greater_equal(
-                given, convert.constant(0, dtypes.int64),
-                message="labels must be 0 or 1, at least one is <0",
-            ),
-            check_ops.assert_less_equal(
-                given, convert.constant(1, dtypes.int64),
-                message="labels must be 0 or 1, at least one is >1",
-            ),
-        ]  # fmt: skip
         counts = logic_ops.greater_equal(reduce_ops.reduce_sum(weights), 1.0)
-        with graphs.get_default_graph().control_dependencies(checks):
+        with graphs.get_default_graph().control_dependencies(metric_curves.check_labels(given)):
             size = gather_ops.where(counts, raw.Size(given), 0)
         columns = [
             metric_values.streaming_concat(each[:size], name=f"concat_{what}")

@@ -8,12 +8,21 @@ The behaviour follows contrib/metrics/python/ops/metric_ops.py.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from capstan.api import math_ops, nn, reduce_ops, sets
+from capstan.api import math_ops, metrics_average_precision, nn, reduce_ops, sets
 from capstan.api import metrics as metrics_of_tf
 from capstan.api.absent import absent
 from capstan.api.counting_ops import confusion_matrix as confusion_matrix
 from capstan.api.scoped import scoped
-from capstan.contrib import metric_intervals, metric_moments, metric_rates, metric_values
+from capstan.contrib import (
+    metric_bins,
+    metric_curves,
+    metric_intervals,
+    metric_moments,
+    metric_rates,
+    metric_values,
+)
+from capstan.contrib.metric_bins import *
+from capstan.contrib.metric_curves import *
 from capstan.contrib.metric_intervals import *
 from capstan.contrib.metric_moments import *
 from capstan.contrib.metric_rates import *
@@ -24,7 +33,10 @@ from capstan.framework.raw import raw
 
 __all__ = [
     *("accuracy", "aggregate_metric_map", "aggregate_metrics", "confusion_matrix"),
-    *("sparse_recall_at_top_k", "streaming_sparse_precision_at_top_k"),
+    *("sparse_recall_at_top_k", "streaming_recall_at_k"),
+    *("streaming_sparse_average_precision_at_top_k", "streaming_sparse_precision_at_top_k"),
+    *metric_bins.__all__,
+    *metric_curves.__all__,
     *metric_intervals.__all__,
     *metric_moments.__all__,
     *metric_rates.__all__,
@@ -137,6 +149,24 @@ def streaming_sparse_precision_at_top_k(
     )  # fmt: skip
 
 
+def streaming_sparse_average_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """Return the mean of the average precisions of the predicted classes `top_k_predictions`.
+
+    Raises:
+        ValueError: the last dimension of `top_k_predictions` is not known.
+    """
+    return metrics_average_precision.average_precision_at_top_k(
+        labels, top_k_predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
 def sparse_recall_at_top_k(
     labels: Any,
     top_k_predictions: Any,
@@ -166,7 +196,13 @@ alias.grow(
     __name__,
     {
         "python.ops": (__name__,),
-        "python.ops.metric_ops": (__name__,),
+        **dict.fromkeys(
+            [
+                f"python.ops.{name}_ops"
+                for name in ("confusion_matrix", "histogram", "metric", "set")
+            ],
+            (__name__,),
+        ),
         "python.metrics.classification": (__name__,),
     },
 )
