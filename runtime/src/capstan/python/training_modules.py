@@ -32,6 +32,9 @@ TRAINING: dict[str, alias.Homes] = {
     "experimental.loss_scale_optimizer": ("capstan.train.loss_scale_optimizer",),
     "experimental.mixed_precision": ("capstan.train.experimental",),
     "input": (lookups.hidden("capstan.train.input_structure"), *_TRAIN, lookups.op),
+    "checkpoint_ops": (
+        *("capstan.train.remapped_matrices", lookups.hidden("capstan.train.remapped_matrices")),
+    ),
     "checkpoint_utils": ("capstan.train.initial_checkpoint", *_TRAIN),
     "checkpoint_management": ("capstan.train.checkpoint_state", *_TRAIN),
     "device_setter": (

@@ -83,6 +83,18 @@ from capstan.train.checkpoint_reader import list_variables as list_variables
 from capstan.train.checkpoint_reader import load_checkpoint as load_checkpoint
 from capstan.train.checkpoint_reader import load_variable as load_variable
 from capstan.train.initial_checkpoint import init_from_checkpoint as init_from_checkpoint
+from capstan.train.remapped_matrices import (
+    load_and_remap_matrix_initializer as load_and_remap_matrix_initializer,
+)
+from capstan.train.remapped_matrices import (
+    load_embedding_initializer as load_embedding_initializer,
+)
+from capstan.train.remapped_matrices import (
+    load_linear_multiclass_bias_initializer as load_linear_multiclass_bias_initializer,
+)
+from capstan.train.remapped_matrices import (
+    load_variable_slot_initializer as load_variable_slot_initializer,
+)
 from capstan.train.steps import assert_global_step as assert_global_step
 from capstan.train.steps import assert_or_get_global_step as assert_or_get_global_step
 from capstan.train.steps import create_global_step as create_global_step
@@ -99,6 +111,7 @@ alias.grow(
         "python.framework.tensor_util": (__name__,),
         "python.ops": (__name__,),
         "python.ops.audio_ops": ("capstan.api.audio",),
+        "python.ops.checkpoint_ops": ("capstan.train.remapped_matrices",),
         "python.ops.arg_scope": ("capstan.contrib.framework.argument_scopes",),
         "python.ops.ops": (__name__,),
         "python.ops.variables": (__name__,),
