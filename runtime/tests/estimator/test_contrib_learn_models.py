@@ -157,3 +157,29 @@ def test_a_layer_has_the_function_of_its_name() -> None:
 def test_words_of_two_classes_are_refused() -> None:
     with pytest.raises(ValueError, match="label_keys is not supported for n_classes=2"):
         learn.LinearClassifier(columns(), label_keys=["no", "yes"])
+
+
+@pytest.mark.parametrize(
+    ("make", "runs"),
+    [
+        (lambda more: learn.DNNRegressor([2], columns(), **more), 2),
+        (
+            lambda more: learn.DNNLinearCombinedRegressor(
+                dnn_feature_columns=columns(), dnn_hidden_units=[2], **more
+            ),
+            2,
+        ),
+        (lambda more: learn.LinearRegressor(columns(), **more), 0),  # as in TensorFlow
+    ],
+)
+def test_training_a_deep_network_runs_the_updates_of_the_graph(
+    make: Callable[[Any], Any], runs: int
+) -> None:
+    def count_steps(features: Any, labels: Any) -> Any:
+        count = tf.get_variable("count", initializer=0, trainable=False)
+        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.assign_add(count, 1))
+        return features, labels
+
+    model = make({"feature_engineering_fn": count_steps}).fit(input_fn=one, steps=2)
+    model.evaluate(input_fn=one, steps=1)
+    assert model.get_variable_value("count") == runs

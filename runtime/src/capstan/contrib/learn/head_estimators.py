@@ -16,7 +16,7 @@ from capstan.contrib.learn import estimators, single_head
 from capstan.contrib.learn import run_config as run_configs
 from capstan.contrib.learn.prediction_key import PredictionKey
 from capstan.estimator.canned import choices
-from capstan.train import steps
+from capstan.estimator.canned import head as core
 
 _DENSE: Final = {"kernel": "weights", "bias": "biases"}
 """The variables of a layer of `tf.layers`, and their names in `tf.contrib.layers`."""
@@ -40,13 +40,12 @@ class _CoreHead:
     ) -> Any:  # fmt: skip
         """Return the ModelFnOps of the head."""
         of_model = None if self._is_trained else variable_collections.trainable_variables()
+        updates = None if self._is_trained else ()
 
-        def minimize(loss: Any) -> Any:
-            return optimizer.minimize(loss, steps.get_global_step(), of_model)
+        def train(loss: Any) -> Any:
+            return core.train_op(loss, optimizer, of_model, train_op_fn, updates)
 
-        return self._head.create_model_fn_ops(
-            features, mode, labels, train_op_fn or minimize, logits=logits
-        )
+        return self._head.create_model_fn_ops(features, mode, labels, train, logits=logits)
 
 
 class HeadEstimator(estimators.Estimator):
@@ -117,7 +116,8 @@ class Regressor(HeadEstimator):
 def core_head(head: single_head.Head, *, is_trained: bool = True) -> Any:
     """Return a head for the models of `tf.estimator`, which returns ModelFnOps.
 
-    Unless it `is_trained`, the optimizer of the model does not change variables of the head.
+    If it `is_trained`, a training step also runs the operations in UPDATE_OPS, and the optimizer of
+    the model also changes variables of the head.
     """
     return _CoreHead(head, is_trained=is_trained)
 
