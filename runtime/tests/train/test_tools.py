@@ -117,8 +117,18 @@ def test_settings_of_numpy_are_checked() -> None:
         inspect_checkpoint.parse_numpy_printoption("precision=2")
         inspect_checkpoint.parse_numpy_printoption("suppress=true")
         assert np.get_printoptions()["precision"] == 2
+        inspect_checkpoint.parse_numpy_printoption("nanstr=")
         assert np.get_printoptions()["suppress"] is True
-    for wrong in ("precision", "=2", "colour=2", "formatter=2", "precision=x", "suppress=2"):
+        assert np.get_printoptions()["nanstr"] == ""
+    for wrong in (
+        "precision",
+        "=2",
+        "colour=2",
+        "formatter=2",
+        "precision=x",
+        "precision=",
+        "suppress=2",
+    ):
         with pytest.raises(argparse.ArgumentTypeError):
             inspect_checkpoint.parse_numpy_printoption(wrong)
 
@@ -171,6 +181,8 @@ def test_a_saved_model_runs(model: str, tmp_path: Path, capsys: pytest.CaptureFi
         saved_model_cli.main([*more, "--input_exprs=z=1"])
     with pytest.raises(AttributeError, match="At least one of --inputs"):
         saved_model_cli.main(more)
+    with pytest.raises(KeyError, match=r"the key 'other'; there are \['count', 'more'\]"):
+        saved_model_cli.main([*command, "--signature_def=other", "--input_exprs=x=1"])
 
 
 def test_operations_with_side_effects_are_found(

@@ -52,9 +52,9 @@ def parse_numpy_printoption(kv_str: str) -> None:
     Raises:
         argparse.ArgumentTypeError: there is no such setting, or its value is of another type.
     """
-    name, _, text = kv_str.partition("=")
+    name, equals, text = kv_str.partition("=")
     current: dict[str, Any] = dict(np.get_printoptions())
-    if not name or not text:
+    if not name or not equals:
         raise argparse.ArgumentTypeError(f"'{kv_str}' is not in the form k=v.")
     if name not in current:
         raise argparse.ArgumentTypeError(f"'{name}' is not a valid printoption.")

@@ -76,7 +76,7 @@ def run(args: Any) -> None:
 
     Raises:
         AttributeError: the flags name no input.
-        RuntimeError, ValueError: as for `load_inputs_from_input_arg_string` and
+        KeyError, RuntimeError, ValueError: as for `load_inputs_from_input_arg_string` and
             `run_saved_model_with_feed_dict`.
     """
     if not (args.inputs or args.input_exprs or args.input_examples):
@@ -122,10 +122,11 @@ def run_saved_model_with_feed_dict(  # noqa: PLR0913, as in TensorFlow
     `tf_debug` opens the debugger. Capstan knows no TPU: `init_tpu` has no effect.
 
     Raises:
+        KeyError: the graph has no such signature.
         ValueError: the signature has no such input.
         RuntimeError: a file exists and `overwrite_flag` is not set, or no graph has these tags.
     """
-    signature = get_signature_def_map(saved_model_dir, tag_set)[signature_def_key]
+    signature = signature_listing.signature_def(saved_model_dir, tag_set, signature_def_key)
     for key in input_tensor_key_feed_dict:
         if key not in signature.inputs:
             known = '"' + '", "'.join(signature.inputs) + '"'

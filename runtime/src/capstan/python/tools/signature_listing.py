@@ -9,6 +9,19 @@ _DENIED = frozenset({"PrintV2", "ReadFile", "WriteFile"})
 """Operations with side effects on files or on the terminal of a server."""
 
 
+def signature_def(folder: str, tag_set: str, key: str) -> Any:
+    """Return the SignatureDef of a graph with a key.
+
+    Raises:
+        KeyError: the graph has no such signature.
+        RuntimeError: no graph has these tags.
+    """
+    signatures = tags.get_meta_graph_def(folder, tag_set).signature_def
+    if key not in signatures:
+        raise KeyError(f"no SignatureDef has the key {key!r}; there are {sorted(signatures)}")
+    return signatures[key]
+
+
 def tag_sets(folder: str) -> Iterator[str]:
     """Yield the tags of each graph."""
     yield "The given SavedModel contains the following tag-sets:"
@@ -35,10 +48,7 @@ def signature(folder: str, tag_set: str, key: str) -> Iterator[str]:
         KeyError: the graph has no such signature.
         RuntimeError: no graph has these tags.
     """
-    signatures = tags.get_meta_graph_def(folder, tag_set).signature_def
-    if key not in signatures:
-        raise KeyError(f"no SignatureDef has the key {key!r}; there are {sorted(signatures)}")
-    shown = signatures[key]
+    shown = signature_def(folder, tag_set, key)
     for kind, infos in (("input", shown.inputs), ("output", shown.outputs)):
         yield f"The given SavedModel SignatureDef contains the following {kind}(s):"
         for name in sorted(infos):

@@ -1,7 +1,6 @@
 """Write the part of a graph between inputs and outputs (tensorflow/python/tools/strip_unused.py).
 
-The command has a flag for each argument of `strip_unused_from_files`, with the name of the argument
-or, for the names of inputs and outputs, `--input_node_names` and `--output_node_names`.
+Each flag of the command has the name of an argument of `strip_unused_from_files`.
 """
 
 from collections.abc import Sequence
