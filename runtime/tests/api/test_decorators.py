@@ -51,6 +51,21 @@ def test_unwrap_returns_the_decorators_and_the_target() -> None:
     assert tf_decorator.unwrap(number) == ([], number)
 
 
+def test_the_arguments_are_those_of_the_target_or_those_that_a_decorator_names() -> None:
+    inspection = tf.python.util.tf_inspect
+
+    def plain(a: int, b: int = 2) -> None:
+        pass
+
+    made = doubled(doubled(plain))
+    assert inspection.getargspec(made) == inspection.getargspec(plain)
+    assert inspection.getfullargspec(made) == inspection.getfullargspec(plain)
+    spec = inspection.getfullargspec(number)
+    named = doubled(tf_decorator.make_decorator(plain, lambda: None, decorator_argspec=spec))
+    assert inspection.getfullargspec(named) == spec
+    assert inspection.getargspec(named) == (["value"], None, None, None)
+
+
 def test_rewrap_gives_decorators_another_target() -> None:
     outer = doubled(doubled(number))
     assert tf_decorator.rewrap(outer, number, abs) is outer

@@ -1,19 +1,38 @@
-"""`python.util.tf_inspect`: the functions of `inspect` that Python 3.11 no longer has."""
+"""`python.util.tf_inspect`: the arguments of functions, also of those that decorators wrap.
+
+Source: tensorflow/python/util/tf_inspect.py.
+"""
 
 import inspect
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+from capstan.api import decorators
+
 ArgSpec = namedtuple("ArgSpec", "args varargs keywords defaults")
 """The names and defaults of arguments that may be given by position."""
 
 
-def getargspec(obj: Callable[..., Any]) -> ArgSpec:
-    """Return the ArgSpec of a function, a method or a class.
+def getfullargspec(obj: Callable[..., Any]) -> Any:
+    """Return the arguments of a function, a method or a class, as `inspect.getfullargspec`.
+
+    Of a function that `tf_decorator` decorates, return the `decorator_argspec` of the outermost
+    decorator that has one, or else the arguments of the innermost target.
 
     Raises:
         TypeError: `obj` has no signature that Python can read.
     """
-    found = inspect.getfullargspec(obj)
+    found, target = decorators.unwrap(obj)
+    given = (each.decorator_argspec for each in found)
+    return next((each for each in given if each is not None), None) or inspect.getfullargspec(
+        target
+    )
+
+
+def getargspec(obj: Callable[..., Any]) -> ArgSpec:
+    """Return the ArgSpec of a function, a method or a class. Raises as `getfullargspec`."""
+    found = getfullargspec(obj)
+    if isinstance(found, ArgSpec):
+        return found
     return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
