@@ -78,6 +78,20 @@ def test_a_column_of_numbers_has_a_variable(layer: Any) -> None:
     assert tf.feature_column.make_parse_example_spec([column]) == column.parse_example_spec
 
 
+def test_a_variable_and_an_object_of_a_column_may_have_one_name() -> None:
+    state, column, table = fc.StateManager(), Scaled("x", 2), object()
+    state.add_resource(column, "words", table)
+    with pytest.raises(ValueError, match="Variable does not exist"):
+        state.get_variable(column, "words")
+    variable = state.create_variable(column, "words", [2])
+    assert state.get_variable(column, "words") is variable
+    assert state.get_resource(column, "words") is table
+    with pytest.raises(ValueError, match="Variable already exists"):
+        state.create_variable(column, "words", [2])
+    with pytest.raises(ValueError, match="Resource does not exist"):
+        state.get_resource(column, "others")
+
+
 def test_ids_of_a_column_choose_rows_of_tables() -> None:
     features = {"x": tf.constant([[1], [5]], tf.int64)}
     column = Remainder("x", 3)

@@ -20,7 +20,8 @@ class StateManager:
 
     def __init__(self, collections: Any = None, trainable: bool = True) -> None:
         self._collections, self._trainable = collections, trainable
-        self._held: dict[tuple[Any, str], Any] = {}
+        self._variables: dict[tuple[Any, str], Any] = {}
+        self._resources: dict[tuple[Any, str], Any] = {}
 
     def create_variable(
         self,
@@ -37,7 +38,7 @@ class StateManager:
         Raises:
             ValueError: the column has a variable of this name.
         """
-        if (feature_column, name) in self._held:
+        if (feature_column, name) in self._variables:
             raise ValueError("Variable already exists.")
         made = variable_scope.get_variable(
             name,
@@ -48,7 +49,7 @@ class StateManager:
             collections=self._collections,
             use_resource=use_resource,
         )
-        self._held[feature_column, name] = made
+        self._variables[feature_column, name] = made
         return made
 
     def get_variable(self, feature_column: Any, name: str) -> Any:
@@ -57,19 +58,19 @@ class StateManager:
         Raises:
             ValueError: there is none.
         """
-        if (feature_column, name) not in self._held:
+        if (feature_column, name) not in self._variables:
             raise ValueError("Variable does not exist.")
-        return self._held[feature_column, name]
+        return self._variables[feature_column, name]
 
     def add_resource(self, feature_column: Any, name: str, resource: Any) -> None:
         """Keep an object of a column, such as a table."""
-        self._held[feature_column, name] = resource
+        self._resources[feature_column, name] = resource
 
     def get_resource(self, feature_column: Any, name: str) -> Any:
         """Return the object of this name. Raise ValueError if there is none."""
-        if (feature_column, name) not in self._held:
+        if (feature_column, name) not in self._resources:
             raise ValueError("Resource does not exist.")
-        return self._held[feature_column, name]
+        return self._resources[feature_column, name]
 
 
 class FeatureColumn(columns.FeatureColumn):
