@@ -453,6 +453,17 @@ def test_a_component_may_be_a_tensor_array() -> None:
         source.batch(2)
 
 
+def test_two_types_of_arrays_have_a_common_type_unless_one_may_grow() -> None:
+    inferring, plain = tf.TensorArraySpec([2]), tf.TensorArraySpec(None, infer_shape=False)
+    assert inferring.most_specific_compatible_type(plain) == plain
+    assert plain.most_specific_compatible_type(inferring) == plain
+    for other in (tf.TensorArraySpec([3]), tf.TensorArraySpec([2], dynamic_size=True)):
+        with pytest.raises(ValueError, match="Types are not compatible"):
+            inferring.most_specific_compatible_type(other)
+    with pytest.raises(TypeError, match="Expected value to be a TensorArray"):
+        tf.TensorArraySpec.from_value(tf.constant(1))
+
+
 def test_an_array_outside_of_the_dataset_may_be_an_element() -> None:
     array = tf.TensorArray(tf.float32, 2).write(0, [1.0, 2.0]).write(1, [3.0, 4.0])
     element = Dataset.from_tensors(array).map(lambda given: given.read(1))

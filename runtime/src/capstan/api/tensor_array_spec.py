@@ -33,7 +33,13 @@ class TensorArraySpec(TypeSpec):
 
     @classmethod
     def from_value(cls, value: TensorArray) -> "TensorArraySpec":
-        """Return the type of a TensorArray."""
+        """Return the type of a TensorArray.
+
+        Raises:
+            TypeError: `value` is not a TensorArray.
+        """
+        if not isinstance(value, TensorArray):
+            raise TypeError(f"Expected value to be a TensorArray, but saw: {type(value)}")
         return cls(value.element_shape, value.dtype, value.dynamic_size, value.infers_shape)
 
     @property
@@ -49,6 +55,13 @@ class TensorArraySpec(TypeSpec):
             and self._dynamic_size == given._dynamic_size
             and super().is_compatible_with(given)
         )
+
+    def most_specific_compatible_type(self, other: Any) -> "TensorArraySpec":
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Types are not compatible: {self!r} vs {other!r}")
+        infers = self._infer_shape and other._infer_shape
+        shape = self._shape.most_specific_compatible_shape(other.shape)
+        return TensorArraySpec(shape, self._dtype, self._dynamic_size, infers)
 
     def with_shape(self, shape: tensor_shape.TensorShape) -> "TensorArraySpec":
         return TensorArraySpec(shape, self._dtype, self._dynamic_size, self._infer_shape)
