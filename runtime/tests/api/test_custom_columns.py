@@ -92,6 +92,24 @@ def test_a_variable_and_an_object_of_a_column_may_have_one_name() -> None:
         state.get_resource(column, "others")
 
 
+class Shifted(Scaled):
+    """Numbers to which an object of the column adds something."""
+
+    def create_state(self, state_manager: Any) -> None:
+        super().create_state(state_manager)
+        state_manager.add_resource(self, "shift", 10.0)
+
+    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
+        number = super().transform_feature(transformation_cache, state_manager)
+        return number + state_manager.get_resource(self, "shift")
+
+
+def test_a_column_finds_its_objects_when_it_transforms_its_feature() -> None:
+    features, column = {"x": tf.constant([[0.0, 1.0]])}, Shifted("x", 2)
+    found = tf.keras.layers.DenseFeatures(column)(features)
+    np.testing.assert_array_equal(value_of(found), [[22, 24]])
+
+
 def test_ids_of_a_column_choose_rows_of_tables() -> None:
     features = {"x": tf.constant([[1], [5]], tf.int64)}
     column = Remainder("x", 3)

@@ -165,13 +165,18 @@ class Features:
     def get(self, key: Any, state_manager: Any = None) -> Any:
         """Return the tensor of a feature or of a column. A vector becomes a matrix.
 
-        Columns of programs may pass TensorFlow's second argument, which has no effect.
+        Columns of programs may pass TensorFlow's second argument, which `transform_feature` gets.
 
         Raises:
             ValueError: there is no such feature, or it is a scalar.
         """
         if key not in self._made:
-            self._made[key] = self._raw(key) if isinstance(key, str) else key.transformed(self)
+            if isinstance(key, str):
+                self._made[key] = self._raw(key)
+            elif state_manager is None:
+                self._made[key] = key.transformed(self)
+            else:
+                self._made[key] = key.transform_feature(self, state_manager)
         return self._made[key]
 
     def _raw(self, key: str) -> Any:
