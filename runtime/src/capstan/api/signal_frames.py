@@ -17,26 +17,26 @@ def frame(
     frame_step: Any,
     pad_end: bool = False,
     pad_value: Any = 0,
-    axis: int = -1,
+    axis: Any = -1,
     name: str | None = None,
 ) -> Any:
     """Return frames of `frame_length` elements along `axis`, each `frame_step` after the last.
 
     The frames replace the axis by two: their number, and their length. Elements behind the last
     frame are left out. With `pad_end`, the end is padded with `pad_value`, and a frame starts at
-    each `frame_step` within the signal. The lengths are scalar integers, also tensors. The rank of
-    the signal is known.
+    each `frame_step` within the signal. The lengths and the axis are scalar integers, also tensors.
 
     Raises:
-        ValueError: a length is not a scalar, or the rank of the signal is 0 or unknown.
+        ValueError: a length or the axis is not a scalar, or the rank of the signal is 0.
     """
     with scoped(name, "frame", (signal, frame_length, frame_step, pad_value)) as scope:
         signal = convert.convert_to_tensor(signal, name="signal")
         length, step = scalar(frame_length, "frame_length"), scalar(frame_step, "frame_step")
         signal.shape.with_rank_at_least(1)
-        if signal.shape.ndims is None:
-            raise ValueError("tf.signal.frame needs a signal of known rank; call set_shape")
-        place = axis % signal.shape.ndims
+        known_axis = convert.constant_value(scalar(axis, "axis"))
+        if signal.shape.ndims is None or known_axis is None:
+            return _of_unknown_rank(signal, length, step, pad_end, pad_value, axis, scope)
+        place = int(known_axis) % signal.shape.ndims
         known_size = tensor_shape.dimension_value(signal.shape[place])
         size = array_ops.shape(signal)[place]
         if pad_end:
@@ -51,6 +51,23 @@ def frame(
         result = gather_ops.gather(signal, places, axis=place, name=scope)
         result.set_shape(_static_shape(signal.shape, place, (known_size, length, step), pad_end))
         return result
+
+
+def _of_unknown_rank(
+    signal: Any, length: Any, step: Any, pad_end: bool, pad_value: Any, axis: Any, scope: str
+) -> Any:
+    """Return frames of a signal whose rank or axis only the step knows."""
+    sizes = array_ops.shape(signal)
+    place = math_ops.range(raw.Size(sizes))[axis]
+    before, size, after = sizes[:place], sizes[place], sizes[place + 1 :]
+    three = [reduce_ops.reduce_prod(before), size, reduce_ops.reduce_prod(after)]
+    frames = frame(array_ops.reshape(signal, array_ops.stack(three)), length, step, pad_end,
+                   pad_value, axis=1)  # fmt: skip
+    extents = [before, array_ops.shape(frames)[1:3], after]
+    result = array_ops.reshape(frames, array_ops.concat(extents, 0), name=scope)
+    if signal.shape.ndims is not None:
+        result.set_shape([None] * (signal.shape.ndims + 1))
+    return result
 
 
 def _static_shape(
@@ -84,10 +101,10 @@ def scalar(value: Any, name: str) -> Any:
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Any:
     """Return the sum of frames [..., frames, length], each `frame_step` after the last.
 
-    The result has the shape [..., (frames - 1) * frame_step + length]. The rank is known.
+    The result has the shape [..., (frames - 1) * frame_step + length].
 
     Raises:
-        ValueError: `frame_step` is not an integer scalar, or the rank is unknown or less than 2.
+        ValueError: `frame_step` is not an integer scalar, or the rank is less than 2.
     """
     with scoped(name, "overlap_and_add", (signal, frame_step)) as scope:
         signal = convert.convert_to_tensor(signal, name="signal")
@@ -96,16 +113,26 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> An
         if not step.dtype.is_integer:
             raise ValueError(f"frame_step must be an integer. Got {step.dtype}")
         rank = signal.shape.ndims
-        if rank is None:
-            raise ValueError("tf.signal.overlap_and_add needs frames of known rank; call set_shape")
         sizes = array_ops.shape(signal)
+        if rank is None:
+            before, last = sizes[:-2], sizes[-2:]
+            number = reduce_ops.reduce_prod(before, keepdims=True)
+            three = array_ops.reshape(signal, array_ops.concat([number, last], 0))
+            three.set_shape([None, None, None])
+            added = overlap_and_add(three, step)
+            extents = [before, array_ops.shape(added)[1:]]
+            return array_ops.reshape(added, array_ops.concat(extents, 0), name=scope)
         frames, length = sizes[rank - 2], sizes[rank - 1]
         places = array_ops.expand_dims(math_ops.range(frames) * step, 1) + math_ops.range(length)
         total = length + step * (frames - 1)
         # Sum along the first axes, as segments do.
         first = [rank - 2, rank - 1, *range(rank - 2)]
         summed = raw.UnsortedSegmentSum(array_ops.transpose(signal, first), places, total)
-        return array_ops.transpose(summed, [*range(1, rank - 1), 0], name=scope)
+        result = array_ops.transpose(summed, [*range(1, rank - 1), 0], name=scope)
+        numbers = *signal.shape.as_list()[-2:], convert.constant_value(step)
+        known = None if None in numbers else (numbers[0] - 1) * int(numbers[2]) + numbers[1]
+        result.set_shape(signal.shape[:-2].concatenate([known]))
+        return result
 
 
 def enclosing_power_of_two(value: Any) -> Any:

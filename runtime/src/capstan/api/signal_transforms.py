@@ -8,6 +8,7 @@ from capstan.api.scoped import scoped
 from capstan.api.signal_frames import enclosing_power_of_two, frame, overlap_and_add, scalar
 from capstan.api.signal_windows import hann_window
 from capstan.framework import convert
+from capstan.framework.ops import last_axes
 from capstan.framework.raw import raw
 
 Window = Callable[..., Any]
@@ -27,7 +28,7 @@ def stft(
 
     `tf.signal.frame` explains `frame_step` and `pad_end`. `window_fn(frame_length, dtype=...)`
     returns the weights of a frame, or is None. `fft_length` is by default the least power of two
-    from `frame_length` on. The rank of the signals is known.
+    from `frame_length` on.
 
     Returns:
         Complex numbers [..., frames, fft_length // 2 + 1].
@@ -83,7 +84,7 @@ def inverse_stft(
     """Return the signals [..., samples] of the transforms [..., frames, fft_length // 2 + 1].
 
     With `inverse_stft_window_fn(frame_step)` as `window_fn`, the signals are those of `stft`,
-    except for their ends. The rank of the transforms is known.
+    except for their ends.
     """
     with scoped(name, "inverse_stft", (stfts,)):
         stfts = convert.convert_to_tensor(stfts, name="stfts")
@@ -91,12 +92,10 @@ def inverse_stft(
         length, step = scalar(frame_length, "frame_length"), scalar(frame_step, "frame_step")
         transform = _fft_length(fft_length, length)
         frames = spectral_ops.irfft(stfts, [transform])
-        rank = frames.shape.ndims
-        more = math_ops.maximum(0, length - array_ops.shape(frames)[rank - 1])
-        frames = array_ops.pad(frames[..., :length], [[0, 0]] * (rank - 1) + [[0, more]])
-        known = convert.constant_value(length)
-        if known is not None:
-            frames.set_shape(frames.shape[:-1].concatenate([int(known)]))
+        lacking = math_ops.maximum(0, length - array_ops.shape(frames)[-1:])
+        outer, known = stfts.shape[:-1], convert.constant_value(length)
+        frames = last_axes.padded(frames[..., :length], lacking, 1, raw)
+        frames.set_shape(outer.concatenate([None if known is None else int(known)]))
         if window_fn is not None:
             frames *= window_fn(length, dtype=stfts.dtype.real_dtype)
         return overlap_and_add(frames, step)
