@@ -6,6 +6,7 @@ from capstan.api.absent import absent
 from capstan.api.cluster_resolver import (
     ClusterResolver,
     SimpleClusterResolver,
+    SlurmClusterResolver,
     TFConfigClusterResolver,
 )
 from capstan.api.cluster_resolver import UnionResolver as UnionClusterResolver
@@ -13,6 +14,7 @@ from capstan.api.cluster_resolver import UnionResolver as UnionClusterResolver
 __all__ = [
     "ClusterResolver",
     "SimpleClusterResolver",
+    "SlurmClusterResolver",
     "TFConfigClusterResolver",
     "UnionClusterResolver",
 ]
