@@ -96,9 +96,9 @@ class Interpreter:
             device="/device:CPU:0",
             attrs=op.node.attrs,
             input_dtypes=[dtype for dtype, _ in declared],
-            input_shapes=[tensor.shape.internal for tensor in op.inputs],
+            input_shapes=[tensor.static_shape for tensor in op.inputs],
             output_dtypes=[tensor.dtype.base_dtype for tensor in op.outputs],
-            output_shapes=[tensor.shape.internal for tensor in op.outputs],
+            output_shapes=[tensor.static_shape for tensor in op.outputs],
             resources=self.resources.for_session(),
             constants=constants,
         )
@@ -127,15 +127,13 @@ def _copy(value: Any) -> Any:
 def _buffers(op: Any) -> tuple[Any, ...]:
     """Return memory for the outputs, filled with wrong values, or () if a shape is unknown."""
     plannable = all(
-        shapes.is_fully_defined(tensor.shape.internal)
+        shapes.is_fully_defined(tensor.static_shape)
         and tensor.dtype not in (dtypes.string, dtypes.resource)
         for tensor in op.outputs
     )
     if not plannable:
         return ()
-    buffers = [
-        np.empty(tensor.shape.internal, tensor.dtype.as_numpy_dtype) for tensor in op.outputs
-    ]
+    buffers = [np.empty(tensor.static_shape, tensor.dtype.as_numpy_dtype) for tensor in op.outputs]
     for buffer in buffers:
         buffer.fill(np.nan if buffer.dtype.kind == "f" else 1)
     return tuple(buffers)
@@ -148,7 +146,7 @@ def _check(op: Any, tensor: Any, value: Any) -> None:
     assert dtypes.as_dtype(value.dtype) is tensor.dtype.base_dtype, (
         f"{op.type} returned {value.dtype}"
     )
-    assert shapes.is_compatible(tensor.shape.internal, value.shape), (
+    assert shapes.is_compatible(tensor.static_shape, value.shape), (
         f"{op.type} returned {value.shape}, not {tensor.shape}"
     )
 

@@ -46,6 +46,22 @@ def in_a_function(a: Any, b: Any) -> Any:
     return function.Defun(tf.resource)(lambda handles: tf.identity(handles)[1])(tf.stack([a, b]))
 
 
+def in_a_dataset(a: Any, b: Any) -> Any:
+    handles = tf.data.Dataset.from_tensor_slices(tf.stack([a, b])).skip(1)
+    return initialized(handles.concatenate(tf.data.Dataset.from_tensors(b)).repeat())
+
+
+def in_the_function_of_a_dataset(a: Any, b: Any) -> Any:
+    handles = tf.data.Dataset.from_tensors(b).map(tf.identity)
+    return initialized(handles.repeat())
+
+
+def initialized(dataset: tf.data.Dataset) -> Any:
+    iterator = tf.data.make_initializable_iterator(dataset)
+    tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
+    return iterator.get_next()
+
+
 WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "a stack": lambda a, b: tf.stack([a, b])[1],
     "a matrix": lambda a, b: tf.stack([tf.stack([a, b]), tf.stack([b, a])])[1, 0],
@@ -64,6 +80,8 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
             in_an_unstacked_array,
             in_a_stacked_array,
             in_a_queue,
+            in_a_dataset,
+            in_the_function_of_a_dataset,
             in_a_function,
         )
     },
@@ -79,8 +97,28 @@ def test_a_variable_is_read_by_a_handle_from_among_others(way: str, shape: list[
     )
     value = read(WAYS[way](a.handle, b.handle))
     with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
+        session.run([tf.global_variables_initializer(), tf.tables_initializer()])
         np.testing.assert_array_equal(session.run(value), np.ones(shape))
+
+
+@pytest.mark.parametrize("shape", [[], [5, 6]])
+def test_a_handle_is_a_scalar_and_its_readers_know_the_shape_of_the_variable(
+    shape: list[int],
+) -> None:
+    handle = tf.get_variable("a", shape, use_resource=True).handle
+    copies = [
+        handle,
+        tf.identity(handle),
+        tf.cond(tf.placeholder(tf.bool, []), lambda: handle, lambda: tf.identity(handle)),
+        tf.while_loop(lambda _: False, lambda each: each, [handle], [handle.shape]),
+    ]
+    for copy in copies:
+        copy.set_shape(())
+        assert copy.shape.as_list() == copy._shape_as_list() == []
+        assert read(copy).shape.as_list() == shape
+        assert tf.stack([copy, copy]).shape.as_list() == [2]
+    with pytest.raises(ValueError, match="not compatible"):
+        handle.set_shape(shape or [1])
 
 
 def test_an_update_by_a_handle_from_a_stack_is_seen_afterwards() -> None:
@@ -100,6 +138,7 @@ def test_each_handle_counts_as_one_element() -> None:
     a = tf.get_variable("a", [5, 6], use_resource=True)
     b = tf.get_variable("b", [7], use_resource=True)
     handles = tf.stack([a.handle, b.handle, a.handle])
+    assert tf.shape(a.handle).shape.as_list() == [0]
     assert handles.shape.as_list() == [3]
     with tf.Session() as session:
         assert session.run([tf.shape(handles), tf.size(handles), tf.rank(handles)])[1:] == [3, 1]

@@ -45,7 +45,7 @@ def trace(
             data_structure.element(
                 spec,
                 [
-                    body.add_argument("arg", leaf.packed_type, leaf.packed_shape)
+                    body.add_argument("arg", leaf.packed_type, data_structure.argument_shape(leaf))
                     for leaf in data_structure.flatten(spec)
                 ],
             )
@@ -109,7 +109,7 @@ def _with_arguments(body: func_graph.FuncGraph, base_name: str) -> function.Func
     """Return the function of a body, which also states the shapes of its arguments."""
     made = body.finished(base_name, base_name)
     arguments = tuple(
-        replace(argument, shape=tensor.shape.internal)
+        replace(argument, shape=tensor.static_shape)
         for argument, tensor in zip(made.arguments, body.inputs, strict=True)
     )
     run = tuple(op.name for op in body.get_operations() if _must_run(op) and op.name in made.nodes)
@@ -163,7 +163,7 @@ class _ByValue(func_graph.FuncGraph):
         kinds = [tensor.dtype for tensor in op.outputs]
         copy = self.create_op(op.type, inputs, kinds, name=op.name, attrs=dict(op.node.attrs))
         for tensor, original in zip(copy.outputs, op.outputs, strict=True):
-            tensor.set_shape(original.shape)
+            tensor.infer_shape(original.inferred_shape)
         self._copies[op] = copy
         return copy
 

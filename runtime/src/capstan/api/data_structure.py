@@ -13,6 +13,7 @@ from capstan.api.ragged import tensor as ragged_tensor
 from capstan.api.type_spec import SparseTensorSpec as SparseTensorSpec
 from capstan.api.type_spec import TensorSpec as TensorSpec
 from capstan.core import dtypes, tensor_shape
+from capstan.core import shapes as core_shapes
 from capstan.framework import convert, nest, sparse_tensor, tensor_array
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -121,6 +122,14 @@ def types(spec: Any) -> list[dtypes.DType]:
 def shapes(spec: Any) -> list[tensor_shape.TensorShape]:
     """Return the shape of the tensor of each component."""
     return [leaf.packed_shape for leaf in flatten(spec)]
+
+
+def argument_shape(leaf: Any) -> tensor_shape.TensorShape:
+    """Return the shape of the argument of a function that takes a component."""
+    shape: tensor_shape.TensorShape = leaf.packed_shape
+    if leaf.packed_type is not dtypes.resource:
+        return shape
+    return tensor_shape.unchecked(core_shapes.from_handles(shape.internal))
 
 
 def flat(spec: Any) -> dict[str, Any]:

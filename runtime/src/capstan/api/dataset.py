@@ -64,12 +64,12 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
         """
         element = data_structure.converted(tensors)
         stacked = data_structure.spec_of(element)
+        spec = data_structure.mapped(lambda leaf: leaf.sliced(), stacked)
         sizes = [
             leaf.legacy_shape.with_rank_at_least(1)[0] for leaf in data_structure.flatten(stacked)
         ]
         for size in sizes[1:]:
             sizes[0].assert_is_compatible_with(size)
-        spec = data_structure.mapped(lambda leaf: leaf.sliced(), stacked)
         flat = data_structure.stacked_tensors(element)
         made = raw.TensorSliceDataset(flat, output_shapes=data_structure.shapes(spec))
         return Dataset(made, spec)

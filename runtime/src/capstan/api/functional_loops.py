@@ -114,7 +114,7 @@ def _called(
             [*starts, *captured],
             cond=cond,
             body=body,
-            output_shapes=[*shapes, *(tensor.shape for tensor in captured)],
+            output_shapes=[*shapes, *(tensor.inferred_shape for tensor in captured)],
             parallel_iterations=parallel_iterations,
             name=scope,
         )

@@ -109,8 +109,14 @@ class TypeSpec(ABC):
         return self.with_shape(tensor_shape.TensorShape([count]).concatenate(self._shape))
 
     def sliced(self) -> Any:
-        """Return the type of the slices of a value along axis 0."""
-        return self.with_shape(self._shape.with_rank_at_least(1)[1:])
+        """Return the type of the slices of a value along axis 0.
+
+        Raises:
+            ValueError: the value is a scalar.
+        """
+        if self._shape.ndims == 0:
+            raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+        return self.with_shape(self._shape[1:])
 
     @abstractmethod
     def unpacked(self, tensor: Any) -> Any:

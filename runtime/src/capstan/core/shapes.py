@@ -31,6 +31,17 @@ def of_handles(shape: Shape) -> Shape:
     return shape if shape is None or isinstance(shape, OfHandles) else ()
 
 
+def from_handles(shape: Shape) -> Shape:
+    """Return the shape here of a tensor of handles to which TensorFlow gives `shape`.
+
+    It is unknown for a single handle, because its variable is unknown.
+
+    >>> from_handles((2,)), from_handles(()), from_handles(None)
+    ((2,), None, None)
+    """
+    return OfHandles(shape) if shape else None
+
+
 def show(shape: Shape) -> str:
     """Write a shape as TensorFlow's C++ does in its messages.
 

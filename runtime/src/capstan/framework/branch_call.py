@@ -63,5 +63,5 @@ def built(
         build = raw.StatefulPartitionedCall if is_stateful else raw.PartitionedCall
         outputs = build(inputs, Tout=types, f=called[0], name=name)
         for tensor, shape in zip(outputs, shapes, strict=True):
-            tensor.set_shape(shape)
+            tensor.infer_shape(shape)
     return outputs

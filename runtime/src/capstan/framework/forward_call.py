@@ -120,7 +120,7 @@ class ForwardCall:
         self._references = references(op)
         with graph.as_default():
             self.bodies = [
-                Body(named(op, each.name), [tensor.shape for tensor in self.arguments])
+                Body(named(op, each.name), [tensor.inferred_shape for tensor in self.arguments])
                 for each in self._references
             ]
         self._committed = len(op.outputs)
@@ -143,7 +143,9 @@ class ForwardCall:
         for other in self.bodies:
             with other.as_default():
                 other.outputs.append(
-                    tensor if other is body else raw.FakeParam(dtype=dtype, shape=tensor.shape)
+                    tensor
+                    if other is body
+                    else raw.FakeParam(dtype=dtype, shape=tensor.inferred_shape)
                 )
         return self.op._add_output(dtype, tensor.static_shape)
 
@@ -207,7 +209,7 @@ def set_types(op: graphs.Operation, attribute: str) -> None:
     """Write the types and the shapes of all outputs into the attributes of `op`."""
     op._set_attr(attribute, [tensor.dtype.base_dtype for tensor in op.outputs])
     if op.node.attrs.get("output_shapes"):
-        op._set_attr("output_shapes", [tensor.shape for tensor in op.outputs])
+        op._set_attr("output_shapes", [tensor.inferred_shape for tensor in op.outputs])
 
 
 def of(op: graphs.Operation) -> ForwardCall:
@@ -286,8 +288,8 @@ def zeros_like(tensor: graphs.Tensor, dtype: dtypes.DType) -> graphs.Tensor:
     zeros: graphs.Tensor
     if tensor.dtype.base_dtype is dtypes.resource:
         zeros = raw.Fill(raw.VariableShape(tensor), dtype.as_numpy_dtype(0))
-    elif is_number(dtype) and tensor.shape.is_fully_defined():
-        zeros = raw.Fill(tensor.shape.as_list(), dtype.as_numpy_dtype(0))
+    elif is_number(dtype) and tensor.inferred_shape.is_fully_defined():
+        zeros = raw.Fill(tensor.inferred_shape.as_list(), dtype.as_numpy_dtype(0))
     else:
         zeros = raw.ZerosLike(tensor)
     return zeros

@@ -27,7 +27,7 @@ class ForwardLoop:
         declared = op.get_attr("output_shapes")
         # The static shape of a handle is the shape of its variable. Other shapes may change.
         shapes = [
-            tensor.shape if tensor.dtype.base_dtype is dtypes.resource else shape
+            tensor.inferred_shape if tensor.dtype.base_dtype is dtypes.resource else shape
             for tensor, shape in zip(op.inputs, declared or [None] * len(op.inputs), strict=True)
         ]
         with graph.as_default():

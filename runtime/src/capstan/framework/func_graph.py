@@ -93,7 +93,7 @@ class FuncGraph(graphs.Graph):
         inner = self._captured.get(tensor)
         if inner is None:
             with self.control_dependencies(None):
-                inner = self.add_argument(None, tensor.dtype.base_dtype, tensor.shape)
+                inner = self.add_argument(None, tensor.dtype.base_dtype, tensor.inferred_shape)
             self._captured[tensor] = inner
         return inner
 
@@ -105,7 +105,7 @@ class FuncGraph(graphs.Graph):
         self.inputs = [
             self._captured[tensor]
             if tensor in self._captured
-            else self.add_argument(None, tensor.dtype.base_dtype, tensor.shape)
+            else self.add_argument(None, tensor.dtype.base_dtype, tensor.inferred_shape)
             for tensor in tensors
         ]
 

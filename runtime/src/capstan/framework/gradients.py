@@ -113,9 +113,9 @@ def zeros_for(x: Any, source: graphs.Tensor) -> graphs.Tensor:
     dtype = source.dtype.base_dtype
     if dtype is dtypes.resource:
         dtype = (source.op.get_attr("dtype") if x is source else x.dtype).base_dtype
-    if not source.shape.is_fully_defined():
+    if not source.inferred_shape.is_fully_defined():
         return forward_call.zeros_like(source, dtype)
-    zeros: graphs.Tensor = raw.Fill(source.shape.as_list(), dtype.as_numpy_dtype(0))
+    zeros: graphs.Tensor = raw.Fill(source.inferred_shape.as_list(), dtype.as_numpy_dtype(0))
     return zeros
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from capstan.core import attr_value, dtypes, graph_def, node, shapes, tensor_shape
+from capstan.core import attr_value, dtypes, graph_def, node, shapes
 from capstan.framework import (
     control_context,
     defaults,
@@ -215,9 +215,7 @@ class Graph(elements.Elements):
 
 
 def _with_shapes(op: Operation) -> node.Node:
-    # TensorFlow takes each handle for a scalar. The shape of a handle is that of its resource here.
-    scalar = tensor_shape.TensorShape(())
-    known = [scalar if each.dtype is dtypes.resource else each.shape for each in op.outputs]
+    known = [each.shape for each in op.outputs]
     return replace(op.node, attrs={**op.node.attrs, "_output_shapes": known})
 
 

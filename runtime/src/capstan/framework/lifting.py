@@ -71,6 +71,6 @@ class _Lift:
         )
         copy._add_control_inputs(controls)
         for tensor, original in zip(copy.outputs, op.outputs, strict=True):
-            tensor.set_shape(original.shape)
+            tensor.infer_shape(original.inferred_shape)
         self._copies[op] = copy
         return copy

@@ -183,7 +183,7 @@ class LoopGradient:
                     int(side.side) ^ int(is_dead)
                 ]
             popped: graphs.Tensor = raw.StackPopV2(stack, elem_type=value.dtype.base_dtype)
-        popped.set_shape(value.shape)
+        popped.infer_shape(value.inferred_shape)
         if self.context.parallel_iterations > 1:
             self.gradient_sync._add_control_inputs([popped.op])
         return popped

@@ -114,12 +114,12 @@ class LoopGradients:
         context = tensor.op.control_flow_context
         around = None if context.outer is None else context.outer.loop
         outer = self._states.get(around)
-        is_known = tensor.shape.is_fully_defined()
+        is_known = tensor.inferred_shape.is_fully_defined()
         if outer is None:
             if is_known:
-                return _zeros(tensor.shape.as_list(), tensor, "zeros")
+                return _zeros(tensor.inferred_shape.as_list(), tensor, "zeros")
             return _zeros_like(tensor)
-        shape: Any = tensor.shape.as_list() if is_known else None
+        shape: Any = tensor.inferred_shape.as_list() if is_known else None
         if shape is None:
             with context.outer.entered():
                 sizes = raw.Shape(tensor)
@@ -142,8 +142,8 @@ class LoopGradients:
             return None
         if control_context.role(op) is facts.Role.SWITCH:
             return self._zeros_of_other_side(state, op, tensor, dtype)
-        if tensor.shape.is_fully_defined():
-            return loop_accumulators.zeros(tensor.shape.as_list(), dtype)
+        if tensor.inferred_shape.is_fully_defined():
+            return loop_accumulators.zeros(tensor.inferred_shape.as_list(), dtype)
         with op.control_flow_context.entered():
             sizes = loop_accumulators.sizes_of(tensor)
         return loop_accumulators.zeros(state.pop(state.push(sizes), sizes), dtype)
@@ -162,8 +162,8 @@ class LoopGradients:
         side = op.control_flow_context
         assert isinstance(side, CondContext)
         other = 1 - int(side.side)
-        if tensor.shape.is_fully_defined():
-            zeros = loop_accumulators.zeros(tensor.shape.as_list(), dtype)
+        if tensor.inferred_shape.is_fully_defined():
+            zeros = loop_accumulators.zeros(tensor.inferred_shape.as_list(), dtype)
             return switched(zeros, state.history[side.pred])[other]
         with state.graph.in_control_flow_context(side.outer):
             value = switched(op.inputs[0], side.pred)[other]
@@ -188,9 +188,9 @@ class LoopGradients:
 
 def _close_with_zeros(state: loop_gradient.LoopGradient, merge: graphs.Tensor) -> None:
     entered = merge.op.inputs[0]
-    if entered.shape.is_fully_defined():
+    if entered.inferred_shape.is_fully_defined():
         with state.context.entered():
-            zeros = _zeros(entered.shape.as_list(), entered)
+            zeros = _zeros(entered.inferred_shape.as_list(), entered)
             while_context.close(merge, zeros)
         return
     with state.graph.in_control_flow_context(state.context.outer):

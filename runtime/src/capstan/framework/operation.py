@@ -77,23 +77,44 @@ class Tensor(operand.Operand):
 
     @property
     def shape(self) -> tensor_shape.TensorShape:
-        """The static shape: the part of the shape that is known before a step."""
-        return tensor_shape.unchecked(self._shape)
+        """The static shape: the part of the shape that is known before a step.
+
+        The handle of a variable is a scalar.
+        """
+        is_handle = self._dtype is dtypes.resource
+        return tensor_shape.unchecked(shapes.of_handles(self._shape) if is_handle else self._shape)
 
     def get_shape(self) -> tensor_shape.TensorShape:
         return self.shape
 
     @property
     def static_shape(self) -> shapes.Shape:
-        """The static shape as a plain value. See `core.shapes`."""
+        """The static shape that shape rules see, as a plain value. See `core.shapes`.
+
+        For the handle of a variable, this is the shape of the variable.
+        """
         return self._shape
 
+    @property
+    def inferred_shape(self) -> tensor_shape.TensorShape:
+        """The static shape that shape rules see."""
+        return tensor_shape.unchecked(self._shape)
+
     def _shape_as_list(self) -> list[int | None] | None:
-        return None if self._shape is None else list(self._shape)
+        known = self.shape.internal
+        return None if known is None else list(known)
 
     def set_shape(self, shape: Any) -> None:
         """Merge `shape` into the static shape. Raise ValueError if the two shapes contradict."""
-        self._shape = self.shape.merge_with(shape).internal
+        merged = self.shape.merge_with(shape).internal
+        if self._dtype is not dtypes.resource:
+            self._shape = merged
+        elif merged:
+            self._shape = shapes.OfHandles(merged)
+
+    def infer_shape(self, shape: tensor_shape.TensorShape) -> None:
+        """Merge `shape`, the shape that shape rules see, into the static shape."""
+        self._shape = self.inferred_shape.merge_with(shape).internal
 
     def consumers(self) -> "list[Operation]":
         """Return the operations that read this tensor, in the order of their creation."""

@@ -17,7 +17,7 @@ class PortableGraph(body_graph.BodyGraph):
         inner = self._captured.get(tensor)
         if inner is None:
             with self.control_dependencies(None):
-                inner = self.add_argument(None, tensor.dtype.base_dtype, tensor.shape)
+                inner = self.add_argument(None, tensor.dtype.base_dtype, tensor.inferred_shape)
             self._captured[tensor] = inner
         return inner
 

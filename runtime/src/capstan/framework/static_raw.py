@@ -26,7 +26,7 @@ class StaticRaw(plain.Raw):
         self, input: Any, out_type: Any = dtypes.int32, name: str = "VariableShape"
     ) -> Any:
         # The static shape of a handle is the shape of its variable.
-        static = input.shape.internal
+        static = input.static_shape
         if shapes.is_fully_defined(static):
             return _constant(static, out_type, name)
         return plain.raw.VariableShape(input, out_type=out_type, name=name)

@@ -82,7 +82,7 @@ class WhileContext(control_context.ControlFlowContext):
             name=name,
         )
         if keep_shape:
-            entered.set_shape(tensor.shape)
+            entered.infer_shape(tensor.inferred_shape)
         return entered
 
     def entered_gradient(self, grad: graphs.Tensor) -> graphs.Tensor:

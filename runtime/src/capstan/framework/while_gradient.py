@@ -36,7 +36,7 @@ class _GradientGraph(forward_call.GradientGraph):
             rest, value = raw.TensorListPopBack(
                 elements, forward_loop.element_shape(tensor), element_dtype=tensor.dtype.base_dtype
             )
-        value.set_shape(tensor.shape)
+        value.infer_shape(tensor.inferred_shape)
         self.following[elements] = rest
         found: graphs.Tensor = value
         return found
@@ -60,7 +60,7 @@ def gradient(
         graph = _GradientGraph(loop)
         states = {
             place: graph.add_argument(
-                "gradient", start.dtype.base_dtype, loop.body.inputs[place].shape
+                "gradient", start.dtype.base_dtype, loop.body.inputs[place].inferred_shape
             )
             for place, start in starts.items()
         }
@@ -151,7 +151,7 @@ def _differentiated(
                 continue
             # The loop variable is the handle of a variable.
             added = convert.convert_to_tensor(grad)
-            states[place] = graph.add_argument("gradient", added.dtype, added.shape)
+            states[place] = graph.add_argument("gradient", added.dtype, added.inferred_shape)
             results[place] = raw.AddN([states[place], added])
     for place in states.keys() - starts.keys():
         given = grads[place]
@@ -185,7 +185,7 @@ def _called(
     condition = func_graph.FuncGraph()
     with condition.as_default():
         for tensor in graph.inputs:
-            condition.add_argument(None, tensor.dtype.base_dtype, tensor.shape)
+            condition.add_argument(None, tensor.dtype.base_dtype, tensor.inferred_shape)
         condition.outputs = [raw.Greater(condition.inputs[0], np.int32(0))]
     cond = condition.finished(None, f"{graph.body.source.name}_grad_cond")
     around = graphs.get_default_graph()
@@ -196,7 +196,7 @@ def _called(
         [total, *(starts[place] for place in states), *graph.captured_inputs],
         cond=function.Reference(cond.name),
         body=function.Reference(body.name),
-        output_shapes=[tensor.shape for tensor in graph.inputs],
+        output_shapes=[tensor.inferred_shape for tensor in graph.inputs],
         parallel_iterations=op.get_attr("parallel_iterations"),
     )
     return dict(zip(states, outputs[1:], strict=False))

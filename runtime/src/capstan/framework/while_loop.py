@@ -8,7 +8,7 @@ value, which a `NextIteration` passes to the `Merge`.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from capstan.core import tensor_shape
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import (
     array_flows,
     composite,
@@ -104,7 +104,9 @@ def invariants(loop_vars: Any, given: Any) -> list[tensor_shape.TensorShape]:
         if composite.is_composite(variable):
             found += composite.invariants(variable, invariant)
         else:
-            found.append(array_flows.flow_of(variable).shape if invariant is None else invariant)
+            flow = array_flows.flow_of(variable)
+            is_handle = flow.dtype is dtypes.resource
+            found.append(flow.inferred_shape if is_handle or invariant is None else invariant)
     return found
 
 
@@ -139,13 +141,13 @@ def _entered(
     with control_context.outside(context.graph):
         for source, invariant in zip(sources, invariants, strict=True):
             tensor = context.enter(source, keep_shape=False)
-            if not _is_within(source.shape, invariant):
+            if not _is_within(source.inferred_shape, invariant):
                 raise ValueError(
                     f"The shape invariant specified for {source.name} is not compatible with the "
                     f"initial shape of the loop variable. It enters the loop with shape "
                     f"{source.shape}, but the specified shape invariant is {invariant}."
                 )
-            tensor.set_shape(invariant)
+            tensor.infer_shape(invariant)
             context.graph.prevent_feeding(tensor)
             entered.append(tensor)
     _wait_for_outer(context, entered)
@@ -171,7 +173,7 @@ def _wait_for_outer(context: while_context.WhileContext, entered: Sequence[graph
 
 
 def _close(merge: graphs.Tensor, value: graphs.Tensor) -> None:
-    check_shape(merge.op.inputs[0].op.inputs[0], merge.shape, value)
+    check_shape(merge.op.inputs[0].op.inputs[0], merge.inferred_shape, value)
     if value.dtype.base_dtype is not merge.dtype.base_dtype:
         raise ValueError(
             f"Input 1 of node {merge.op.name} was passed {value.dtype.base_dtype.name} from "
@@ -182,7 +184,7 @@ def _close(merge: graphs.Tensor, value: graphs.Tensor) -> None:
 
 def check_shape(start: graphs.Tensor, allowed: tensor_shape.TensorShape, value: Any) -> None:
     """Check that `value`, a loop variable after one iteration, has a shape that is `allowed`."""
-    if not _is_within(value.shape, allowed):
+    if not _is_within(value.inferred_shape, allowed):
         raise ValueError(
             f"Input tensor '{start.name}' enters the loop with shape {start.shape}, but has shape "
             f"{value.shape} after one iteration. To allow the shape to vary across iterations, use "

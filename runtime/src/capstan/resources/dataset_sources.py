@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import shapes
+from capstan.core import dtypes, shapes
 from capstan.resources import dataset, elements
 from capstan.resources.dataset import Block, Element, Spec
 from capstan.resources.dataset_run import Run
@@ -31,7 +31,14 @@ class Slices(dataset.Dataset):
     components: tuple[Any, ...]
 
     def start(self, run: Run) -> Iterator[Element]:
-        return zip(*map(slices, self.components), strict=True)
+        # The elements of a vector of handles are objects, which stand for scalars.
+        return zip(
+            *[
+                iter(component) if dtype is dtypes.resource else slices(component)
+                for dtype, component in zip(self.spec.types, self.components, strict=True)
+            ],
+            strict=True,
+        )
 
     def blocks(self, run: Run, size: int) -> Iterator[Block]:
         count = len(self.components[0])

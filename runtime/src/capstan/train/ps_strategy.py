@@ -55,7 +55,7 @@ class RandomStrategy:
 
 
 def byte_size_load_fn(op: Any) -> int:
-    """Return the size in bytes of an operation's only output.
+    """Return the size in bytes of an operation's only output. A handle counts as its variable.
 
     Raises:
         ValueError: the operation has several outputs, or its output has an unknown shape.
@@ -63,7 +63,7 @@ def byte_size_load_fn(op: Any) -> int:
     if len(op.outputs) != 1:
         raise ValueError(f"Op {op} must have a single output")
     output = op.outputs[0]
-    elements = shapes.num_elements(output.shape.internal)
+    elements = shapes.num_elements(output.static_shape)
     if elements is None:
         raise ValueError(
             f"Op {op} must have a fully defined shape, but has {output.shape}. Give it a shape, or "

@@ -154,7 +154,7 @@ class ConcreteFunction:
         if self._result is None:
             return graph.get_operation_by_name(scope[:-1])
         for tensor, inner in zip(outputs, self._body.outputs, strict=True):
-            tensor.set_shape(inner.shape)
+            tensor.infer_shape(inner.inferred_shape)
         return self._structured(outputs)
 
     def _structured(self, outputs: Sequence[graphs.Tensor]) -> Any:

@@ -43,7 +43,7 @@ class WrappedFunction(concrete.ConcreteFunction):
         result = nest.mapped(self.graph.as_graph_element, fetches, composites=True)
         with body.as_default():
             sources = {
-                each: body.add_argument(each.op.name, each.dtype.base_dtype, each.shape)
+                each: body.add_argument(each.op.name, each.dtype.base_dtype, each.inferred_shape)
                 for each in fed
             }
             sources |= {inner: body.capture(outer) for inner, outer in captured.items()}

@@ -34,7 +34,7 @@ def moved(
         inputs = [*ctx.inputs]
         inputs[tensors] = map(shapes.of_handles, inputs[tensors])
         found = rule(replace(ctx, inputs=inputs))
-        return [shapes.OfHandles(each) if each else None for each in found] if keeps else found
+        return [*map(shapes.from_handles, found)] if keeps else found
 
     return shape
 

@@ -18,7 +18,7 @@ def _declared(ctx: ShapeContext) -> rules.Shapes:
     types, declared = ctx.attrs["output_types"], ctx.attrs["output_shapes"]
     if len(types) != len(declared):
         raise ValueError("`output_types` and `output_shapes` must have the same length")
-    return tuple(shape.internal for shape in declared)
+    return rules.declared(types, declared)
 
 
 def _with_deleter(ctx: ShapeContext) -> rules.Shapes:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import shapes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.core.arrays import Array
 from capstan.framework import facts, opdef
 
@@ -61,6 +61,14 @@ def nothing(ctx: opdef.ShapeContext) -> Shapes:
 def from_attribute(ctx: opdef.ShapeContext) -> Shapes:
     """Give the output the shape in the attribute `shape`."""
     return (ctx.attrs["shape"].internal,)
+
+
+def declared(types: Sequence[dtypes.DType], given: Sequence[tensor_shape.TensorShape]) -> Shapes:
+    """Return the shapes `given` of elements of datasets, in which each handle is a scalar."""
+    return tuple(
+        shapes.from_handles(shape.internal) if dtype is dtypes.resource else shape.internal
+        for dtype, shape in zip(types, given, strict=True)
+    )
 
 
 def from_value(ctx: opdef.ShapeContext) -> Shapes:
