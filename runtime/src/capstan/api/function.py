@@ -198,7 +198,7 @@ class _DefinedFunction:
 
     def _body(self) -> func_graph.FuncGraph:
         body = func_graph.FuncGraph()
-        with building(body):
+        with building(body, inherits_reuse=False):
             names = [*self._argument_names][: len(self._input_types)]
             names += [f"arg{place}" for place in range(len(names), len(self._input_types))]
             inputs = [

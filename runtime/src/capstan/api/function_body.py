@@ -30,16 +30,20 @@ class _OuterStore(variable_store.Store):
 
 
 @contextlib.contextmanager
-def building(body: func_graph.FuncGraph) -> Iterator[None]:
-    """Make `body` the default graph. A variable that it asks for belongs to the outer graph."""
+def building(body: func_graph.FuncGraph, *, inherits_reuse: bool = True) -> Iterator[None]:
+    """Make `body` the default graph. A variable that it asks for belongs to the outer graph.
+
+    If `inherits_reuse` is false, only the scopes in the body decide whether it may exist already.
+    """
     outer_scope = variable_scope.get_variable_scope()
 
     def from_outside(getter: Any, name: str, **requested: Any) -> Any:
         """Return the value of the variable, which belongs to the graph around the function."""
-        # The scope in the function is new. Only the scope around it may refuse an old variable.
-        reuse = requested.pop("reuse", None) or None
-        with body.outer_graph.as_default(), scope_block.variable_scope(outer_scope, reuse=reuse):
-            variable = variable_scope.get_variable(name, **requested)
+        if inherits_reuse:
+            requested["reuse"] = requested.get("reuse") or outer_scope.reuse
+        with body.outer_graph.as_default():
+            outer_store = variable_store.get_default_variable_store()
+            variable = outer_scope.get_variable(outer_store, name, **requested)
             body.variables.append(variable)
             return convert.convert_to_tensor(variable)
 
