@@ -7,12 +7,20 @@ import numpy as np
 from capstan.api.absent import absent
 from capstan.keras.data_sequence import Sequence as Sequence
 from capstan.keras.downloads import get_file as get_file
+from capstan.keras.enqueuers import GeneratorEnqueuer as GeneratorEnqueuer
+from capstan.keras.enqueuers import OrderedEnqueuer as OrderedEnqueuer
+from capstan.keras.enqueuers import SequenceEnqueuer as SequenceEnqueuer
+from capstan.keras.flipped_kernels import (
+    convert_all_kernels_in_model as convert_all_kernels_in_model,
+)
+from capstan.keras.hdf5_matrix import HDF5Matrix as HDF5Matrix
 from capstan.keras.input_sources import get_source_inputs as get_source_inputs
 from capstan.keras.multi_gpu import multi_gpu_model as multi_gpu_model
 from capstan.keras.objects import custom_object_scope as custom_object_scope
 from capstan.keras.objects import deserialize_keras_object as deserialize_keras_object
 from capstan.keras.objects import get_custom_objects as get_custom_objects
 from capstan.keras.objects import serialize_keras_object as serialize_keras_object
+from capstan.keras.progress_bar import Progbar as Progbar
 
 CustomObjectScope = custom_object_scope
 
