@@ -134,6 +134,30 @@ def test_an_update_by_a_handle_from_a_stack_is_seen_afterwards() -> None:
         np.testing.assert_array_equal(session.run(values), [[1, 1], [2, 3]])
 
 
+def test_a_list_of_handles_has_a_length() -> None:
+    a, b = (
+        tf.get_variable(name, [3], use_resource=True, initializer=tf.constant_initializer(number))
+        for number, name in enumerate("ab")
+    )
+    scalar = np.zeros([0], np.int32)
+    none = raw.TensorListReserve(scalar, 2, element_dtype=tf.resource)
+    filled = raw.TensorListSetItem(raw.TensorListSetItem(none, 0, a.handle), 1, b.handle)
+    made = raw.TensorListFromTensor(tf.stack([a.handle, b.handle]), scalar)
+    longer = raw.TensorListPushBack(filled, a.handle)
+    rest, last = raw.TensorListPopBack(filled, scalar, element_dtype=tf.resource)
+    lengths = list(map(raw.TensorListLength, (filled, made, longer, rest)))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(lengths) == [2, 2, 3, 1]
+        np.testing.assert_array_equal(session.run(tf.shape(read(last))), [3])
+        stacked = raw.TensorListStack(longer, scalar, element_dtype=tf.resource)
+        np.testing.assert_array_equal(session.run(tf.shape(stacked)), [3])
+        np.testing.assert_array_equal(session.run(tf.shape(read(stacked[2]))), [3])
+        item = raw.TensorListGetItem(made, 1, scalar, element_dtype=tf.resource)
+        np.testing.assert_array_equal(session.run(tf.shape(read(item))), [3])
+        np.testing.assert_array_equal(session.run(read(last)), [1, 1, 1])
+
+
 def test_each_handle_counts_as_one_element() -> None:
     a = tf.get_variable("a", [5, 6], use_resource=True)
     b = tf.get_variable("b", [7], use_resource=True)

@@ -2,7 +2,8 @@
 
 A handle is an object of Python (`resources.handles`). A tensor of one handle is this object, and a
 tensor of several handles is an array of the objects. The kernels here make an array of each single
-handle before they run the kernel of the op. They return the object in each array without axes.
+handle before they run the kernel of the op. They return the object in each array without axes that
+the kernel returns for a handle.
 """
 
 from collections.abc import Callable
@@ -44,6 +45,7 @@ def _of_objects(kernel: Kernel) -> Kernel:
 def _boxing(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
     def made(node: NodeContext) -> Function:
         function, moved = make(node), _moved(node)
+        are_handles = [dtype is dtypes.resource for dtype in node.output_dtypes]
 
         def move(*inputs: Any) -> Any:
             boxed = [
@@ -51,7 +53,10 @@ def _boxing(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], 
                 for value, is_moved in zip(inputs, moved, strict=True)
             ]
             found = function(*boxed)
-            return tuple(map(_single, found)) if isinstance(found, tuple) else _single(found)
+            if not isinstance(found, tuple):
+                return _single(found) if are_handles[0] else found
+            pairs = zip(found, are_handles, strict=True)
+            return tuple(_single(value) if is_handle else value for value, is_handle in pairs)
 
         return move
 

@@ -18,7 +18,7 @@ from capstan.framework.opdef import (
     ShapeRule,
     define,
 )
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import handles, rules, typesets
 
 _HOST = (
     "element_shape", "index", "indices", "leading_dims", "length", "lengths", "max_num_elements",
@@ -35,6 +35,11 @@ def _element(ctx: ShapeContext, index: int) -> shapes.Shape:
     if ctx.inputs[index] is None or ctx.inputs[index] == ():
         return None
     return rules.shape_in(ctx, index)
+
+
+def _of_elements(rule: ShapeRule) -> ShapeRule:
+    """Return the rule of an op that returns elements of a list, which may be handles."""
+    return handles.moved(rule, slice(0), "element_dtype")
 
 
 def _popped(ctx: ShapeContext) -> rules.Shapes:
@@ -216,7 +221,7 @@ _define(
     "TensorListPopBack",
     (_LIST, "element_shape: int32"),
     (*_OUT, "tensor: element_dtype"),
-    _popped,
+    _of_elements(_popped),
     _pop_back,
     element_dtype=_TYPE,
 )
@@ -224,7 +229,7 @@ _define(
     "TensorListGetItem",
     (_LIST, "index: int32", "element_shape: int32"),
     ("item: element_dtype",),
-    _item,
+    _of_elements(_item),
     _get_item,
     element_dtype=_TYPE,
 )
@@ -239,7 +244,7 @@ _define(
     "TensorListStack",
     (_LIST, "element_shape: int32"),
     ("tensor: element_dtype",),
-    _stacked,
+    _of_elements(_stacked),
     _stack,
     element_dtype=_TYPE,
     num_elements=-1,
