@@ -4,6 +4,7 @@ import collections
 from typing import Any, NamedTuple
 
 import pytest
+import strict
 
 import capstan as tf
 from capstan.client import fetches
@@ -60,3 +61,13 @@ def test_equal_structures_are_resolved_once() -> None:
         assert hash(fetches.structure(nest(x))) == hash(fetches.structure(nest(x)))
         others = [nest(y), [x], (x,), {"a": x}, {"b": x}, collections.OrderedDict(a=x), x, []]
         assert len({fetches.structure(other) for other in [*others, nest(x)]}) == len(others) + 1
+
+
+def test_a_variable_of_32_bit_integers_is_fetched_through_a_node_of_a_device() -> None:
+    with strict.installed(), tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=[3, 4], use_resource=True)
+        with tf.device("/gpu:0"):
+            copied = tf.identity(v.value())
+        session.run(v.initializer)
+        # Such integers are in host memory on every device, and so is the copy of the variable.
+        assert session.run(copied).tolist() == [3, 4]

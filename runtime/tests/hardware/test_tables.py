@@ -43,7 +43,7 @@ def test_a_pass_changes_the_rows_that_are_named(width: int, dtype: Any, index: A
     for values, sums, rows, part in zip(*expected, named, parts, strict=True):
         sums[rows] += part * part
         values[rows] -= part * dtype(0.5) / np.sqrt(sums[rows])
-    change = cpu_tables.Rows(adagrad(dtype), 2).after(1)
+    change = cpu_tables.Rows(lambda: adagrad(dtype), 2).after(1)
     assert change is not None
     change(columns, np.concatenate(named).astype(index), sizes, grad, [dtype(0.5)])
     for column, right in zip(columns, expected, strict=True):
@@ -54,7 +54,7 @@ def test_a_pass_changes_the_rows_that_are_named(width: int, dtype: Any, index: A
 def test_a_pass_over_rows_without_numbers_changes_nothing() -> None:
     memory = np.ones(64, np.float32)
     columns = [[memory[8:8].reshape(4, 0)] for _ in range(2)]
-    change = cpu_tables.Rows(adagrad(np.float32), 2).after(0)
+    change = cpu_tables.Rows(lambda: adagrad(np.float32), 2).after(0)
     assert change is not None
     change(columns, np.arange(3), np.array([3]), memory[8:8].reshape(3, 0), [np.float32(0.5)])
     np.testing.assert_array_equal(memory, 1.0)
@@ -62,7 +62,7 @@ def test_a_pass_over_rows_without_numbers_changes_nothing() -> None:
 
 def test_a_pass_is_compiled_after_calls_that_cost_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_loops, "_COMPILE_SECONDS", 0.04)
-    rows = cpu_tables.Rows(adagrad(np.float32), 2)
+    rows = cpu_tables.Rows(lambda: adagrad(np.float32), 2)
     assert rows.after(10) is None
     assert rows.after(10_000_000) is None
     assert rows.after(10) is not None

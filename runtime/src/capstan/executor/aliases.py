@@ -11,7 +11,7 @@ from capstan.core import dtypes
 from capstan.core import node as ir
 from capstan.executor import source, values
 from capstan.framework import facts, opdef
-from capstan.partition import parts
+from capstan.partition import memories, parts
 from capstan.resources import handles, variable, variant_message
 
 _READS = frozenset({facts.Role.IDENTITY, facts.Role.READ})
@@ -37,7 +37,7 @@ class Aliases:
         self._out = out
         self._values = held
         self._handles = sent_handles
-        self._devices = {node.name: node.device for node in part.nodes}
+        self._nodes = {node.name: node for node in part.nodes}
         self._cells: dict[ir.Edge, str] = {}
         """For each tensor that shares a variable's memory: the expression for the variable."""
         self._refs: set[ir.Edge] = set()
@@ -156,13 +156,15 @@ class Aliases:
         """
         text = self._values[edge]
         if self.is_handle(edge):
-            device = self._devices.get(edge.node, self._part.task)
+            maker = self._nodes.get(edge.node)
+            device = self._part.task if maker is None else maker.device
             return f"{self._out.bind(self._handles.sent)}({text}, {device!a})"
         cell = self._cells.get(edge)
         if cell is None:
             return text
         shape, dtype = self._part.tensor_shapes.get(edge), self._part.tensor_dtypes.get(edge)
-        buffer = self._out.buffer(shape, dtype, self._devices[edge.node])
+        memory = memories.outputs(self._nodes[edge.node])[edge.index]
+        buffer = self._out.buffer(shape, dtype, memory)
         if edge in self._refs:
             return f"{cell}.snapshot({buffer})"
         return f"{cell}.copy({text}, {buffer})"

@@ -4,6 +4,7 @@ A model with many embeddings changes some thousand rows of its tables in each st
 """
 
 import ctypes
+import functools
 import threading
 from collections.abc import Callable, Sequence
 
@@ -27,24 +28,29 @@ class Rows:
     """A program (`core.elementwise`) that changes rows of tables. Thread-safe.
 
     The first `changed` inputs of the program are rows, and the results are their new values. The
-    next input is a row of another matrix, and the others are single numbers.
+    next input is a row of another matrix, and the others are single numbers. An update reads and
+    writes one row after the other, so an index may occur several times.
     """
 
-    def __init__(self, program: elementwise.Program, changed: int) -> None:
-        self.dtype = program.dtype
-        self._program, self._changed = program, changed
+    def __init__(self, record: Callable[[], elementwise.Program | None], changed: int) -> None:
+        """`record` returns the program, or None if there is none. It is called when it pays."""
+        self._record, self._changed = functools.cache(record), changed
         self._spent = cpu_loops.Spent()
         self._lock = threading.Lock()
         self._compiled: dict[tuple[int, str], _Compiled] = {}
 
     def after(self, size: int) -> Run | None:
         """Note a call for `size` numbers. Return the update if all calls have cost enough."""
-        if self._spent.pays(size) and cpu_elementwise.fuses(self._program):
-            return self._run
-        return None
+        if not self._spent.pays(size):
+            return None
+        program = self._record()
+        if program is None or not cpu_elementwise.fuses(program):
+            return None
+        return functools.partial(self._run, program)
 
     def _run(
         self,
+        program: elementwise.Program,
         tables: Sequence[Sequence[Array]],
         indices: Array,
         sizes: Array,
@@ -57,11 +63,10 @@ class Rows:
         compiled = self._compiled.get(key)
         if compiled is None:
             with self._lock:  # Threads that run the node meanwhile wait for the compilation.
-                compiled = self._compiled.get(key) or _Compiled(self._program, self._changed, *key)
+                compiled = self._compiled.get(key) or _Compiled(program, self._changed, *key)
                 self._compiled[key] = compiled
         objects = [table for column in tables for table in column]
-        dtype = self._program.dtype
-        given = [np.ascontiguousarray(number, dtype) for number in numbers]
+        given = [np.ascontiguousarray(number, program.dtype) for number in numbers]
         compiled.call(_addresses(objects), indices, sizes, len(sizes), matrix, _addresses(given))
 
 

@@ -19,8 +19,22 @@ _SMALL_TABLE = 1 << 20
 
 def _unique(node: NodeContext) -> Function:
     dtype = node.output_dtypes[1].as_numpy_dtype
+    loop = cpu_loops.Loop(row_loops.find_distinct)
 
-    return lambda x: distinct(x, dtype)
+    def unique(x: Array) -> tuple[Array, Array]:
+        run = loop.after(x.size) if _suits_loop(x) else None
+        if run is None:
+            return distinct(x, dtype)
+        values, places = _found_by(run, x, stacking.Blocks([len(x)]), dtype)
+        return values.stacked, places.stacked
+
+    return unique
+
+
+def _suits_loop(x: Array) -> bool:
+    """Return whether a compiled loop can find the distinct elements of `x`."""
+    is_vector = x.ndim == 1 and x.dtype.kind in "iu" and x.size > 0
+    return is_vector and is_on_host(x) and x.flags.c_contiguous
 
 
 def _unique_with_counts(node: NodeContext) -> Function:
@@ -88,14 +102,14 @@ def _unique_of_several(nodes: Sequence[NodeContext]) -> Joined:
         if not stacking.are_vectors(vectors):
             return None
         blocks, numbers = stacking.Blocks.of(vectors), stacking.stacked(vectors)
-        if numbers.dtype.kind not in "iu":
-            return None
-        span = int(numbers.max()) + 1
-        if numbers.min() < 0 or span * len(vectors) >= max(_SMALL_TABLE, 64 * len(numbers)):
+        if not _suits_loop(numbers):
             return None
         run = loop.after(len(numbers))
         if run is not None:
-            return _found_by(run, numbers, blocks, span, dtype)
+            return _found_by(run, numbers, blocks, dtype)
+        span = int(numbers.max()) + 1
+        if numbers.min() < 0 or span * len(vectors) >= max(_SMALL_TABLE, 64 * len(numbers)):
+            return None
         shifts = np.arange(0, span * len(vectors), span).repeat(blocks.sizes)
         first = _first_places(numbers + shifts)
         is_first = first == np.arange(len(numbers))
@@ -108,17 +122,20 @@ def _unique_of_several(nodes: Sequence[NodeContext]) -> Joined:
 
 
 def _found_by(
-    run: cpu_loops.Run, numbers: Array, blocks: stacking.Blocks, span: int, dtype: Any
-) -> Columns:
+    run: cpu_loops.Run, numbers: Array, blocks: stacking.Blocks, dtype: Any
+) -> tuple[stacking.Column, stacking.Column]:
     """Return the distinct numbers of each block, and the places of its numbers among them.
 
-    The numbers are in [0, span). `run` is `row_loops.find_distinct`.
+    `run` is `row_loops.find_distinct`. No block is empty.
     """
     values, places = np.empty_like(numbers), np.empty(len(numbers), dtype)
     counts = np.empty(len(blocks.sizes), np.int64)
-    run(numbers, blocks.sizes, span, np.empty(span, np.int64), values, places, counts)
+    # At most half of the places are taken.
+    size = 2 << int(blocks.sizes.max()).bit_length()
+    table = np.zeros(size, np.int64)
+    total = run(numbers, blocks.sizes, table, size - 1, values, places, counts)
     found = stacking.Blocks(counts)
-    return stacking.Column(found, values[: found.total]), stacking.Column(blocks, places)
+    return stacking.Column(found, values[:total]), stacking.Column(blocks, places)
 
 
 def _is_dense(x: Array) -> bool:

@@ -9,8 +9,7 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.hardware import cpu_loops
-from capstan.kernels import row_loops, rows, stacking
+from capstan.kernels import rows, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, is_on_host, numbers, on_host
 from capstan.kernels.registry import Columns, Function, Join, Joined, Kernel, NodeContext, register
@@ -149,7 +148,13 @@ def _take_in_range(params: Array, indices: Array, axis: int, out: Array | None) 
     return gathered
 
 
-def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None) -> Array:
+def _sum_of_segments(node: NodeContext) -> Function:
+    return functools.partial(_segment_sum, rows.Accumulation(np.add))
+
+
+def _segment_sum(
+    add: rows.Accumulation, data: Array, ids: Array, count: Array, out: Array | None = None
+) -> Array:
     segments = number(count, "num_segments")
     if data.shape[: ids.ndim] != ids.shape:
         raise invalid(
@@ -171,12 +176,12 @@ def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None
         flat, values = flat[is_kept], values[beside(np.flatnonzero(is_kept), values)]
     if flat.size and flat.max() >= segments:
         rows.check(np.maximum(ids, 0), segments, "segment_ids", "= {} is out of range")
-    rows.accumulate(np.add, out, flat, values)
+    add(out, flat, values)
     return out
 
 
 def _segment_sums(
-    loop: cpu_loops.Loop, data: Sequence[Array], ids: Sequence[Array], counts: Sequence[Array]
+    add: rows.Accumulation, data: Sequence[Array], ids: Sequence[Array], counts: Sequence[Array]
 ) -> Columns | None:
     added, results = stacking.Blocks.of(ids), stacking.Blocks([number(n, "n") for n in counts])
     if not stacking.are_vectors(ids) or not added.match(stacking.Blocks.of(data)):
@@ -184,13 +189,9 @@ def _segment_sums(
     segments = stacking.stacked(ids)
     if not results.contain(segments, added):
         return None
-    places, values = results.moved(segments, added), stacking.stacked(data)
-    run = loop.after(values.size)
-    if run is None or not stacking.suit_loops([values]):
-        sums = _segment_sum(values, places, np.array(results.total))
-        return (stacking.Column(results, sums),)
+    values = stacking.stacked(data)
     sums = np.zeros((results.total, *values.shape[1:]), values.dtype)
-    run(sums, places, values, np.arange(len(places)), values[:1].size)
+    add(sums, results.moved(segments, added), values)
     return (stacking.Column(results, sums),)
 
 
@@ -252,11 +253,9 @@ register(Kernel("GatherV2", _gather_v2, out=True, join=Join(_gather_of_several))
 register(
     Kernel(
         "UnsortedSegmentSum",
-        constantly(_segment_sum),
+        _sum_of_segments,
         out=True,
-        join=Join(
-            lambda nodes: functools.partial(_segment_sums, cpu_loops.Loop(row_loops.add_rows))
-        ),
+        join=Join(lambda nodes: functools.partial(_segment_sums, rows.Accumulation(np.add))),
     )
 )
 register(Kernel("DynamicStitch", _stitch))

@@ -6,7 +6,7 @@ and an update keeps the last one.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.resources import variable
 
-Change = Callable[[Array, Array, Array], None]
-"""Change rows of a table by index: `change(table, indices, values)`."""
+MakeChange = Callable[[], rows.Change]
+"""Returns the change of a node."""
 
-_add: Change = partial(rows.accumulate, np.add)
-_join: Change = partial(rows.at, np.add)
+_join: rows.Change = partial(rows.at, np.add)
 """Appends the strings of an index to one another."""
 
 
@@ -78,7 +77,7 @@ def _gather_from_variable(cell: variable.Variable, indices: Array) -> Any:
         return _gather(cell.held(), indices)
 
 
-def _apply(change: Change, array: Array, indices: Array, updates: Array) -> None:
+def _apply(change: rows.Change, array: Array, indices: Array, updates: Array) -> None:
     """Change `array` in place, which must be contiguous.
 
     Raises:
@@ -100,55 +99,64 @@ def _apply(change: Change, array: Array, indices: Array, updates: Array) -> None
 def _scatter(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
     empty: Any = b"" if dtype is object else 0
+    change = _join if dtype is object else rows.Accumulation(np.add)
 
     def scatter(indices: Array, updates: Array, shape: Array) -> Array:
         if (shape < 0).any():
             raise invalid(f"shape must have no negative size, got {shape.tolist()}")
         made = np.full_like(updates, empty, dtype, "C", shape=tuple(shape.tolist()))
-        _apply(_join if dtype is object else _add, made, indices, updates)
+        _apply(change, made, indices, updates)
         return made
 
     return scatter
 
 
-def _updated(change: Change) -> Any:
+def _updated(change: rows.Change) -> Function:
     def update(tensor: Array, indices: Array, updates: Array) -> Array:
         # A scalar of NumPy cannot be changed in place.
         made = np.array(tensor, order="C") if is_on_host(tensor) else tensor.copy()
         _apply(change, made, indices, updates)
         return made
 
-    return constantly(update)
+    return update
 
 
-def _changed(change: Change) -> Any:
+def _changed(change: rows.Change) -> Function:
     def update(cell: variable.Variable, indices: Array, updates: Array) -> variable.Variable:
         with cell.lock:
             _apply(change, cell.writable(), indices, updates)
         return cell
 
-    return constantly(update)
+    return update
 
 
-def _changed_resource(change: Change) -> Any:
+def _changed_resource(change: rows.Change) -> Function:
     def update(cell: variable.Variable, indices: Array, updates: Array) -> None:
         with cell.lock:
             _apply(change, cell.writable(), indices, updates)
 
-    return constantly(update)
+    return update
+
+
+def _of_node(
+    made: Callable[[rows.Change], Function], make_change: MakeChange
+) -> Callable[[NodeContext], Function]:
+    """Return the `make` of a kernel whose nodes have a change of their own."""
+    return lambda node: made(make_change())
 
 
 register(Kernel("GatherNd", constantly(_gather)))
 register(Kernel("ResourceGatherNd", constantly(_gather_from_variable)))
 register(Kernel("ScatterNd", _scatter))
-register(Kernel("ScatterNdNonAliasingAdd", _updated(_add)))
-for _kind, _change in (
-    ("Update", rows.replace),
-    ("Add", _add),
-    ("Sub", partial(rows.accumulate, np.subtract)),
-    ("Max", partial(rows.at, np.maximum)),
-    ("Min", partial(rows.at, np.minimum)),
-):
-    register(Kernel(f"TensorScatter{_kind}", _updated(_change)))
-    register(Kernel(f"ScatterNd{_kind}", _changed(_change)))
-    register(Kernel(f"ResourceScatterNd{_kind}", _changed_resource(_change)))
+_CHANGES: Final[dict[str, MakeChange]] = {
+    "Update": lambda: rows.replace,
+    "Add": lambda: rows.Accumulation(np.add),
+    "Sub": lambda: rows.Accumulation(np.subtract),
+    "Max": lambda: partial(rows.at, np.maximum),
+    "Min": lambda: partial(rows.at, np.minimum),
+}
+register(Kernel("ScatterNdNonAliasingAdd", _of_node(_updated, _CHANGES["Add"])))
+for _kind, _change in _CHANGES.items():
+    register(Kernel(f"TensorScatter{_kind}", _of_node(_updated, _change)))
+    register(Kernel(f"ScatterNd{_kind}", _of_node(_changed, _change)))
+    register(Kernel(f"ResourceScatterNd{_kind}", _of_node(_changed_resource, _change)))

@@ -1,10 +1,33 @@
-"""Loops over rows of several nodes, in the part of Python that is compiled (`hardware.cpu_loops`).
+"""Loops over rows, in the part of Python that is compiled (`hardware.cpu_loops`).
 
 Matrices are passed as vectors, with the number of their columns. A loop returns 0, or -1 if an
 index is wrong. Then it has changed nothing but its results.
 """
 
-from typing import Any
+from typing import Any, Final
+
+_SPREAD: Final = 0x9E3779B97F4A7C15
+"""2^64 divided by the golden ratio: the product with it spreads numbers that are close together."""
+
+
+def add_each(table: Any, places: Any, values: Any, width: int) -> int:
+    """Add each row of `values` to row `places[i]` of `table`. The indices are in range."""
+    for at in range(len(places)):
+        target = places[at] * width
+        source = at * width
+        for column in range(width):
+            table[target + column] += values[source + column]
+    return 0
+
+
+def subtract_each(table: Any, places: Any, values: Any, width: int) -> int:
+    """Subtract each row of `values` from row `places[i]` of `table`, as `add_each`."""
+    for at in range(len(places)):
+        target = places[at] * width
+        source = at * width
+        for column in range(width):
+            table[target + column] -= values[source + column]
+    return 0
 
 
 def add_rows(sums: Any, places: Any, values: Any, picks: Any, width: int) -> int:
@@ -67,13 +90,15 @@ def divide_rows(sums: Any, counts: Any, divisors: Any, width: int) -> int:
 
 
 def find_distinct(
-    numbers: Any, sizes: Any, span: int, table: Any, distinct: Any, places: Any, counts: Any
+    numbers: Any, sizes: Any, table: Any, mask: int, distinct: Any, places: Any, counts: Any
 ) -> int:
     """Find the distinct numbers of each block, in the order of their first appearance.
 
     The blocks have these sizes. `distinct` gets the numbers of all blocks, `counts` how many each
-    has, and `places` the place of each number among those of its block. `table` has `span` numbers
-    of any value. Return -1 if a number is not in [0, span).
+    has, and `places` the place of each number among those of its block. Return how many there are.
+
+    `table` has `mask + 1` zeros: a power of two, more than the largest size. It becomes a hash
+    table of places in `distinct`, which count from 1. Those of earlier blocks count as empty.
     """
     start = 0
     total = 0
@@ -81,17 +106,19 @@ def find_distinct(
         before = total
         for at in range(start, start + sizes[block]):
             number = numbers[at]
-            if number < 0 or number >= span:
-                return -1
-            # A place in the table counts only if the same number is there in this block.
-            first = table[number]
-            if first >= start and first < at and numbers[first] == number:
-                places[at] = places[first]
-            else:
-                table[number] = at
-                places[at] = total - before
+            slot = (number * _SPREAD >> 32) & mask
+            place = table[slot]
+            while place > before:
+                if distinct[place - 1] == number:
+                    break
+                slot = (slot + 1) & mask
+                place = table[slot]
+            if place <= before:
                 distinct[total] = number
                 total += 1
+                place = total
+                table[slot] = place
+            places[at] = place - before - 1
         counts[block] = total - before
         start += sizes[block]
     return total

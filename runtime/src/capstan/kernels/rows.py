@@ -5,12 +5,18 @@ elements the indices are sorted here, so that `reduceat` sums the values of each
 operations work on full rows.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.kernels import runs
+from capstan.hardware import cpu_loops
+from capstan.kernels import row_loops, runs, stacking
 from capstan.kernels.memory import beside, is_on_host, on_host, put_rows
 from capstan.kernels.rejection import invalid
+
+Change = Callable[[Array, Array, Array], None]
+"""Changes rows of a table by index: `change(table, indices, values)`."""
 
 _COMPARISONS = (np.maximum, np.minimum)
 _ALL_BUT_SIGN = np.int64(2**63 - 1)
@@ -24,17 +30,22 @@ def check(
     Raises:
         InvalidArgumentError: an index is out of range. The message shows the first such index.
     """
-    if not indices.size:
-        return
-    unsigned = np.uint32 if indices.itemsize == 4 else np.uint64
-    # As an unsigned integer, a negative index is too large as well.
-    if indices.view(unsigned).max() < count:
+    if are_in(indices, count):
         return
     flat = on_host(indices).ravel()
     at = int(np.flatnonzero((flat < 0) | (flat >= count))[0])
     place = ",".join(map(str, np.unravel_index(at, indices.shape)))
     element = f"{name}[{place}]" if indices.ndim else name
     raise invalid(f"{element} {refusal.format(flat[at])} [0, {count})")
+
+
+def are_in(indices: Array, count: int) -> bool:
+    """Return whether every index is in [0, count)."""
+    if not indices.size:
+        return True
+    unsigned = np.uint32 if indices.itemsize == 4 else np.uint64
+    # As an unsigned integer, a negative index is too large as well.
+    return bool(indices.view(unsigned).max() < count)
 
 
 def in_range(indices: Array, count: int) -> Array:
@@ -99,6 +110,32 @@ def sums(indices: Array, values: Array, count: int, picks: Array) -> Array:
     result = np.zeros((count, *values.shape[1:]), values.dtype)
     put_rows(result, ranked[starts], found)
     return result
+
+
+class Accumulation:
+    """Adds values to rows of tables, or subtracts them: `accumulation(table, indices, values)`.
+
+    On a CPU, one compiled pass does it when it pays. The caller has checked the indices. A node has
+    an accumulation of its own. Thread-safe.
+    """
+
+    def __init__(self, ufunc: np.ufunc) -> None:
+        self._ufunc = ufunc
+        is_sum = ufunc is np.add
+        self._loop = cpu_loops.Loop(row_loops.add_each if is_sum else row_loops.subtract_each)
+
+    def __call__(self, table: Array, indices: Array, values: Array) -> None:
+        run = self._loop.after(values.size) if is_on_host(table) else None
+        if run is None or not _suit_loop(table, indices, values):
+            accumulate(self._ufunc, table, indices, values)
+        elif values.size:
+            run(table, indices.reshape(-1), values, table[:1].size)
+
+
+def _suit_loop(table: Array, indices: Array, values: Array) -> bool:
+    """Return whether a compiled loop may change `table` while it reads `values`."""
+    is_same = table.dtype == values.dtype and not np.may_share_memory(table, values)
+    return is_same and stacking.suit_loops([table, values]) and indices.flags.c_contiguous
 
 
 def accumulate(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:

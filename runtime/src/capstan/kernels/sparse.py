@@ -77,6 +77,8 @@ def _check_places(places: Array, sizes: tuple[int, ...], checks_order: bool) -> 
 def _matmul(node: NodeContext) -> Function:
     turns_a, turns_b = node.attrs["adjoint_a"], node.attrs["adjoint_b"]
 
+    add = rows.Accumulation(np.add)
+
     def multiply(indices: Array, values: Array, shape: Array, b: Array) -> Array:
         check_parts(indices, values, shape)
         if len(shape) != 2 or b.ndim != 2:
@@ -96,7 +98,7 @@ def _matmul(node: NodeContext) -> Function:
         rows.check(across, inner)
         product: Array = node.hardware.arrays.zeros((count, dense.shape[1]), values.dtype)
         parts = dense[beside(across, dense)] * values[:, None]
-        rows.accumulate(np.add, product, at, parts)
+        add(product, at, parts)
         return product
 
     return multiply

@@ -15,19 +15,42 @@ from capstan.hardware import cpu_loops
 from capstan.kernels import row_loops, rows, runs, segments, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import put_rows
-from capstan.kernels.registry import Columns, Join, Joined, Kernel, NodeContext, register
+from capstan.kernels.registry import (
+    Columns,
+    Function,
+    Join,
+    Joined,
+    Kernel,
+    NodeContext,
+    register,
+)
 from capstan.kernels.rejection import invalid, number
+
+_Loops = tuple[cpu_loops.Loop, cpu_loops.Loop]
+"""`row_loops.sum_segments` and `row_loops.divide_rows`, of one node or of nodes that are joined."""
+
+
+def _loops() -> _Loops:
+    return cpu_loops.Loop(row_loops.sum_segments), cpu_loops.Loop(row_loops.divide_rows)
 
 
 def _sparse(scale: Callable[[Array], Array] | None) -> Any:
-    def reduce(data: Array, indices: Array, ids: Array) -> Array:
+    def reduce(data: Array, indices: Array, ids: Array, loops: _Loops | None = None) -> Array:
         if indices.ndim != 1:
             raise invalid(f"indices should be a vector, but got shape {show(indices.shape)}")
         rows.check(indices, len(data), "Bad: indices", "== {} out of range")
+        if loops is not None and stacking.are_vectors([ids]) and ids[-1] >= 0:
+            combined = _looped(*loops, data, indices, ids, int(ids[-1]) + 1, scale)
+            if combined is not None:
+                return combined
         sums, found, counts = segments.reduced(data, ids, np.add, 0, indices)
         return sums if scale is None else segments.divided(sums, found, scale(counts))
 
     return reduce
+
+
+def _with_loops(reduce: Callable[..., Array]) -> Callable[[NodeContext], Function]:
+    return lambda node: functools.partial(reduce, loops=_loops())
 
 
 def _counted(reduce: Callable[..., Array]) -> Any:
@@ -74,8 +97,7 @@ def _joined(reduce: Callable[..., Array], scale: Callable[[Array], Array] | None
         return (stacking.Column(results, found),)
 
     def made(nodes: Sequence[NodeContext]) -> Joined:
-        loops = cpu_loops.Loop(row_loops.sum_segments), cpu_loops.Loop(row_loops.divide_rows)
-        return functools.partial(join, *loops)
+        return functools.partial(join, *_loops())
 
     return Join(made)
 
@@ -98,6 +120,7 @@ def _looped(
         return None
     sums = np.zeros((count, *table.shape[1:]), table.dtype)
     counts = np.zeros(count, np.int64)
+    picks, ids = np.ascontiguousarray(picks), np.ascontiguousarray(ids)
     if run(sums, table, picks, ids, table[:1].size, counts):
         return None
     return sums if scale is None else _divided(division, sums, counts, scale)
@@ -127,14 +150,18 @@ def _compiled(loop: cpu_loops.Loop, table: Array, count: int) -> Callable[..., A
 def _sparse_grad(scale: Callable[[Array], Array] | None, *, of_unique: bool) -> Any:
     """Return the function of the gradient by all rows, or by the rows that are looked up."""
 
-    def spread(grad: Array, indices: Array, ids: Array, rows_count: Array) -> Any:
-        count = number(rows_count, "output_dim0")
-        if indices.shape != ids.shape:
-            raise invalid("segment_ids and indices should have same size.")
-        if len(ids) and ids[-1] >= len(grad):
-            raise invalid("Invalid number of segments")
-        _check_range("Segment id", ids, len(grad))
-        _check_range("Index", indices, count)
+    def spread(
+        grad: Array,
+        indices: Array,
+        ids: Array,
+        rows_count: Array,
+        loop: cpu_loops.Loop | None = None,
+    ) -> Any:
+        count = _checked(grad, indices, ids, rows_count)
+        if loop is not None and stacking.are_vectors([ids]):
+            found = _looped_grad(loop, grad, indices, ids, count, scale)
+            if found is not None:
+                return found
         parts = grad if scale is None else _scaled(grad, np.bincount(ids, None, len(grad)), scale)
         if not of_unique:
             return rows.sums(indices, parts, count, ids)
@@ -142,6 +169,28 @@ def _sparse_grad(scale: Callable[[Array], Array] | None, *, of_unique: bool) -> 
         return rows.sums(places, parts, len(found), ids), found
 
     return spread
+
+
+def _checked(grad: Array, indices: Array, ids: Array, rows_count: Array) -> int:
+    """Return the number of rows of the table, if the other inputs of a gradient fit to it."""
+    count = number(rows_count, "output_dim0")
+    if indices.shape != ids.shape:
+        raise invalid("segment_ids and indices should have same size.")
+    if len(ids) and ids[-1] >= len(grad):
+        raise invalid("Invalid number of segments")
+    _check_range("Segment id", ids, len(grad))
+    _check_range("Index", indices, count)
+    return count
+
+
+def _grad_loop(scale: Callable[[Array], Array] | None) -> cpu_loops.Loop:
+    return cpu_loops.Loop(row_loops.add_rows if scale is None else row_loops.add_quotients)
+
+
+def _with_loop(
+    spread: Callable[..., Array], scale: Callable[[Array], Array] | None
+) -> Callable[[NodeContext], Function]:
+    return lambda node: functools.partial(spread, loop=_grad_loop(scale))
 
 
 def _check_range(what: str, numbers: Array, count: int) -> None:
@@ -187,8 +236,7 @@ def _joined_grad(spread: Callable[..., Array], scale: Callable[[Array], Array] |
             found = spread(grad, places, joined_ids, np.array(results.total))
         return (stacking.Column(results, found),)
 
-    function = row_loops.add_rows if scale is None else row_loops.add_quotients
-    return Join(lambda nodes: functools.partial(join, cpu_loops.Loop(function)))
+    return Join(lambda nodes: functools.partial(join, _grad_loop(scale)))
 
 
 def _looped_grad(
@@ -207,6 +255,7 @@ def _looped_grad(
     if run is None:
         return None
     sums = np.zeros((count, *grad.shape[1:]), grad.dtype)
+    places, ids = np.ascontiguousarray(places), np.ascontiguousarray(ids)
     arguments = sums, places, grad, ids, grad[:1].size
     if scale is None:
         run(*arguments)
@@ -217,10 +266,11 @@ def _looped_grad(
 
 for _name, _scale in (("Sum", None), ("Mean", np.positive), ("SqrtN", np.sqrt)):
     _reduce = _sparse(_scale)
-    register(Kernel(f"SparseSegment{_name}", constantly(_reduce), join=_joined(_reduce, _scale)))
+    _join = _joined(_reduce, _scale)
+    register(Kernel(f"SparseSegment{_name}", _with_loops(_reduce), join=_join))
     register(Kernel(f"SparseSegment{_name}WithNumSegments", _counted(_reduce)))
     _spread = _sparse_grad(_scale, of_unique=False)
     _join = _joined_grad(_spread, _scale)
-    register(Kernel(f"SparseSegment{_name}Grad", constantly(_spread), join=_join))
+    register(Kernel(f"SparseSegment{_name}Grad", _with_loop(_spread, _scale), join=_join))
     _spread = _sparse_grad(_scale, of_unique=True)
     register(Kernel(f"SparseSegment{_name}GradV2", constantly(_spread)))

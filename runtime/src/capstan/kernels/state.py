@@ -82,7 +82,11 @@ def _update(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
     return constantly(update)  # type: ignore[no-any-return]
 
 
-def _scatter(change: Callable[[Array, Array, Array], None]) -> Callable[[NodeContext], Function]:
+def _scatter(make_change: Callable[[], rows.Change]) -> Callable[[NodeContext], Function]:
+    return lambda node: _scattering(make_change())
+
+
+def _scattering(change: rows.Change) -> Function:
     def scatter(cell: variable.Variable, indices: Array, updates: Array) -> variable.Variable:
         with cell.lock:
             array = cell.writable()
@@ -102,7 +106,7 @@ def _scatter(change: Callable[[Array, Array, Array], None]) -> Callable[[NodeCon
             change(array, beside(indices, array), updates)
         return cell
 
-    return constantly(scatter)  # type: ignore[no-any-return]
+    return scatter
 
 
 def _multiply(table: Array, indices: Array, values: Array) -> None:
@@ -141,13 +145,13 @@ register(Kernel("Assign", _assign))
 register(Kernel("AssignAdd", _update(np.add)))
 register(Kernel("AssignSub", _update(np.subtract)))
 SCATTERS = {
-    "ScatterAdd": _scatter(partial(rows.accumulate, np.add)),
-    "ScatterSub": _scatter(partial(rows.accumulate, np.subtract)),
-    "ScatterMul": _scatter(_multiply),
-    "ScatterDiv": _scatter(_divide),
-    "ScatterMin": _scatter(partial(rows.at, np.minimum)),
-    "ScatterMax": _scatter(partial(rows.at, np.maximum)),
-    "ScatterUpdate": _scatter(rows.replace),
+    "ScatterAdd": _scatter(lambda: rows.Accumulation(np.add)),
+    "ScatterSub": _scatter(lambda: rows.Accumulation(np.subtract)),
+    "ScatterMul": _scatter(lambda: _multiply),
+    "ScatterDiv": _scatter(lambda: _divide),
+    "ScatterMin": _scatter(lambda: partial(rows.at, np.minimum)),
+    "ScatterMax": _scatter(lambda: partial(rows.at, np.maximum)),
+    "ScatterUpdate": _scatter(lambda: rows.replace),
 }
 """The `make` of each op. Each op exists for resource variables too."""
 for _op, _make in SCATTERS.items():

@@ -4,6 +4,7 @@ An update applies its formula (`kernels.training_formulas`) to copies of the row
 rows back. One call may update several variables: then the formula computes the rows of all of them.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -37,6 +38,8 @@ def update(
 
     def make(node: NodeContext) -> Function:
         allocate, attrs, widen = node.hardware.allocate, node.attrs, training_cells.precision(node)
+        record = functools.partial(_recorded, node, formula, count, gradient, scratch)
+        in_place = cpu_tables.Rows(record, count) if node.hardware.is_host else None
 
         def apply(*inputs: Any) -> Cell:
             cells: Sequence[Cell] = inputs[:count]
@@ -47,6 +50,8 @@ def update(
                 arrays = [cell.writable() for cell in cells]
                 training_cells.same_shape(names, arrays)
                 _check_rows(arrays[0], grad, indices)
+                if in_place is not None and _change_alone(in_place, arrays, indices, grad, numbers):
+                    return cells[0]
                 for index, rows_of_grad in _rounds(indices, grad, len(arrays[0])):
                     *parts, slope = widen(
                         (*(rows.taken(array, index) for array in arrays), rows_of_grad)
@@ -95,7 +100,7 @@ def joined(formula: formulas.Formula, targets: str, gradient: int, scratch: int)
 
     def make(nodes: Sequence[NodeContext]) -> Joined:
         program = _recorded(nodes[0], formula, count, gradient, scratch)
-        in_place = None if program is None else cpu_tables.Rows(program, count)
+        in_place = cpu_tables.Rows(lambda: program, count)
         change_copies = _by_copies(nodes[0], formula, program, scratch)
 
         def apply(*given: Sequence[Any]) -> Columns | None:
@@ -113,7 +118,7 @@ def joined(formula: formulas.Formula, targets: str, gradient: int, scratch: int)
                 if not _fit(columns, grad.stacked, named):
                     return None
                 first = [each[0] for each in numbers]
-                if in_place is None or not _change(in_place, columns, named, grad.stacked, first):
+                if not _change(in_place, columns, named, grad.stacked, first):
                     change_copies(columns, named, grad.stacked, first)
             return given[:1]
 
@@ -201,12 +206,26 @@ def _change(
     change = in_place.after(grad.size)
     if change is None or not grad.flags.c_contiguous or not indices.flags.c_contiguous:
         return False
-    if {grad.dtype, *(column[0].dtype for column in columns)} != {in_place.dtype}:
+    if any(column[0].dtype != grad.dtype for column in columns):
         return False
     if not all(map(stacking.suit_loops, columns)):
         return False
     change(columns, indices, named.blocks.sizes, grad, numbers)
     return True
+
+
+def _change_alone(
+    in_place: cpu_tables.Rows,
+    tables: Sequence[Array],
+    indices: Array,
+    grad: Array,
+    numbers: Sequence[Array],
+) -> bool:
+    """Change rows of one variable and its slots, as `_change`."""
+    if any(np.may_share_memory(table, grad) for table in tables):
+        return False
+    named = stacking.Column(stacking.Blocks.of([indices]), indices)
+    return _change(in_place, [[table] for table in tables], named, grad, numbers)
 
 
 def _are_same(numbers: Sequence[Array]) -> bool:
