@@ -15,6 +15,7 @@ from capstan.keras import initializers as initializers
 from capstan.keras import layers as layers
 from capstan.keras import losses as losses
 from capstan.keras import metrics as metrics
+from capstan.keras import mixed_precision as mixed_precision
 from capstan.keras import models as models
 from capstan.keras import optimizers as optimizers
 from capstan.keras import preprocessing as preprocessing
@@ -40,6 +41,7 @@ __all__ = [
     "layers",
     "losses",
     "metrics",
+    "mixed_precision",
     "models",
     "optimizers",
     "preprocessing",

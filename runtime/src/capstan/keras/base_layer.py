@@ -4,6 +4,7 @@ A layer owns variables and other layers. Its first call creates the variables. T
 variables, and their names begin with the name scope of this call, such as `dense/kernel`.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from capstan.keras import (
     context,
     initializers,
     layer_calls,
+    policies,
     regularizers,
     sessions,
     settings,
@@ -52,6 +54,9 @@ class Layer(tracking.Tracker, layer_calls.Calls):
     ) -> None:
         """Make a layer. `input_shape` or `batch_input_shape` is the shape for a Sequential model.
 
+        `dtype` is a type, or a `tf.keras.mixed_precision.experimental.Policy`. With `autocast`,
+        inputs of floating numbers are cast to the type in which the layer computes.
+
         Raises:
             TypeError: there is an argument that no layer has.
             NotImplementedError: `dynamic` is true, or there are `weights`.
@@ -68,10 +73,13 @@ class Layer(tracking.Tracker, layer_calls.Calls):
             )
         shape, batch = kwargs.pop("input_shape", None), kwargs.pop("batch_size", None)
         full = kwargs.pop("batch_input_shape", None if shape is None else (batch, *shape))
-        kwargs.pop("autocast", None)
+        self._autocast = bool(kwargs.pop("autocast", False))
         if full is not None:
             self._batch_input_shape = tuple(full)
         regularizer = regularizers.get(kwargs.pop("activity_regularizer", None))
+        self._dtype_policy = policies.of_layer(dtype)
+        if self._dtype_policy is not None:
+            dtype = self._dtype_policy.variable_dtype
         super().__init__(trainable, name, dtype, activity_regularizer=regularizer, **kwargs)
 
     def build(self, input_shape: Any) -> None:
@@ -162,6 +170,8 @@ class Layer(tracking.Tracker, layer_calls.Calls):
             ValueError: the inputs do not fit `input_spec`.
         """
         inputs = calls.as_tensors(inputs)
+        if self._autocast:
+            inputs = policies.cast_inputs(inputs, self._compute_dtype(inputs))
         known, signature = context.of(), calls.Signature(self.call)
         masks = calls.input_masks(self, known, inputs, signature.given("mask", args, kwargs))
         options = dict(kwargs)
@@ -173,7 +183,7 @@ class Layer(tracking.Tracker, layer_calls.Calls):
         with known.calling(training), graphs.get_default_graph().name_scope(self._scope_name()):
             self._build_once(inputs)
             call = Operators().converted(self.call, warns=False)
-            with self._called():
+            with self._called(), self._with_cast_variables(inputs):
                 outputs = call(inputs, *args, **options)
             self._regularize_activity(inputs, outputs)
         outputs = calls.copies(known, inputs, outputs)
@@ -182,6 +192,25 @@ class Layer(tracking.Tracker, layer_calls.Calls):
         self._inputs.append(inputs)
         self._outputs.append(outputs)
         return outputs
+
+    _casts_variables = True
+    """Whether the variables become tensors of the type in which the layer computes."""
+
+    def _with_cast_variables(self, inputs: Any) -> AbstractContextManager[None]:
+        policy = self._dtype_policy
+        if policy is None or not (policy.should_cast_variables and self._casts_variables):
+            return nullcontext()
+        return policies.variables_cast(self, self._compute_dtype(inputs))
+
+    def _compute_dtype(self, inputs: Any) -> Any:
+        """Return the type in which the layer computes: by default that of the first float input."""
+        policy = self._dtype_policy
+        if policy is not None and policy.compute_dtype is not None:
+            return dtypes.as_dtype(policy.compute_dtype)
+        if policy is None and self._dtype is not None:
+            return self._dtype
+        kinds = [each.dtype.base_dtype for each in nest.flatten(inputs) if hasattr(each, "dtype")]
+        return next((kind for kind in kinds if kind.is_floating), self._dtype or dtypes.float32)
 
     def _scope_name(self) -> str:
         return self.name

@@ -1,6 +1,7 @@
 """The settings of Keras that hold for the whole process (python/keras/backend_config.py)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -12,6 +13,8 @@ class Settings:
     image_data_format: str = "channels_last"
     initializes_variables: bool = True
     """Whether `get_session` initializes the variables that have no value."""
+    policy: Any = None
+    """The policy of layers without a `dtype`, or None for the type of their first input."""
 
 
 SETTINGS = Settings()

@@ -1,5 +1,7 @@
 """`tf.train.experimental`: the scaling of losses for training with float16."""
 
+import importlib
+import sys
 from typing import Any
 
 from capstan.api.absent import absent
@@ -18,7 +20,7 @@ __all__ = [
 
 
 def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") -> Any:
-    """Return an optimizer that scales the loss.
+    """Return an optimizer, of `tf.train` or of Keras as `opt`, that scales the loss.
 
     TensorFlow also computes parts of the graph in float16 on some GPUs. In Capstan, operations keep
     the types that the program gives them.
@@ -32,6 +34,17 @@ def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") 
             "`enable_mixed_precision_graph_rewrite` will automatically wrap the optimizer with a "
             "MixedPrecisionLossScaleOptimizer."
         )
+    if "capstan.keras" in sys.modules:
+        # Keras is a layer above this one.
+        keras = importlib.import_module("capstan.keras.mixed_precision.experimental")
+        if isinstance(opt, keras.LossScaleOptimizer):
+            raise ValueError(
+                '"opt" must not already be an instance of a LossScaleOptimizer. '
+                "`enable_mixed_precision_graph_rewrite` will automatically wrap the optimizer with "
+                "a LossScaleOptimizer."
+            )
+        if isinstance(opt, importlib.import_module("capstan.keras.optimizers").Optimizer):
+            return keras.LossScaleOptimizer(opt, loss_scale)
     if not isinstance(opt, optimizer.Optimizer):
         raise ValueError(  # noqa: TRY004, as in TensorFlow
             '"opt" must be an instance of a tf.train.Optimizer or a tf.keras.optimizers.Optimizer, '

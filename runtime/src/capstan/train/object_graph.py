@@ -103,12 +103,20 @@ def _add_slots(nodes: list[Node]) -> list[Slot]:
             continue
         for name in node.value.get_slot_names():
             for owner, variable in objects:
-                value = node.value.get_slot(variable.value, name) if variable.is_variable else None
+                value = _slot(node.value, variable.value, name) if variable.is_variable else None
                 if value is not None:
                     slots.append(Slot(number, owner, name, len(nodes)))
                     path = f"{variable.path}/.OPTIMIZER_SLOT/{node.path}/{_escaped(name)}"
                     nodes.append(Node(value, path, {}))
     return slots
+
+
+def _slot(optimizer: Any, variable: Any, name: str) -> Any:
+    """Return a slot, or None if there is none, or if it belongs to a wrapped optimizer."""
+    try:
+        return optimizer.get_slot(variable, name)
+    except AttributeError:
+        return None
 
 
 def match(root: Any, message: Any) -> dict[int, Any]:
@@ -129,7 +137,7 @@ def match(root: Any, message: Any) -> dict[int, Any]:
         for slot in message.nodes[number].slot_variables:
             variable = found.get(slot.original_variable_node_id)
             if variable is not None and hasattr(value, "get_slot"):
-                made = value.get_slot(variable, slot.slot_name)
+                made = _slot(value, variable, slot.slot_name)
                 if made is not None:
                     found[slot.slot_variable_node_id] = made
     return found

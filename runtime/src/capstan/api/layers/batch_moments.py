@@ -242,14 +242,9 @@ class CommonBatchNormalization(common.CommonLayer):
                 )
                 first = self._along(factor, rank), self._along(addend, rank)
                 scale, offset = batch_axes.composed(*first, scale, offset)
-        outputs = nn.batch_normalization(
-            inputs,
-            self._along(mean, rank),
-            self._along(variance, rank),
-            offset,
-            scale,
-            self.epsilon,
-        )
+        given = (self._along(mean, rank), self._along(variance, rank), offset, scale)
+        mean, variance, offset, scale = (_cast(each, inputs.dtype.base_dtype) for each in given)
+        outputs = nn.batch_normalization(inputs, mean, variance, offset, scale, self.epsilon)
         return outputs, *moments
 
     def _moments(self, inputs: Any) -> Any:
@@ -257,6 +252,8 @@ class CommonBatchNormalization(common.CommonLayer):
         is_virtual = self.virtual_batch_size is not None
         if is_virtual:
             del axes[1]  # Each part of the batch has moments of its own.
+        # Sums of squares of half precision would soon be infinite.
+        inputs = _cast(inputs, self.moving_mean.dtype.base_dtype)
         return nn.moments(inputs, axes, keep_dims=is_virtual or len(self._axes) > 1)
 
     def _of_examples(self, inputs: Any, mean: Any, variance: Any) -> tuple[Any, Any]:
@@ -278,6 +275,12 @@ class CommonBatchNormalization(common.CommonLayer):
         if vector is None or vector.shape.ndims == rank or self._axes == [rank - 1]:
             return vector
         return raw.Reshape(vector, [-1 if axis in self._axes else 1 for axis in range(rank)])
+
+
+def _cast(value: Any, dtype: dtypes.DType) -> Any:
+    """Return a tensor or a variable in a type, or None for None."""
+    is_so = value is None or value.dtype.base_dtype is dtype
+    return value if is_so else math_ops.cast(value, dtype)
 
 
 def _is_python(training: Any) -> bool:

@@ -4,6 +4,7 @@ A cell maps the inputs of one step and a list of states to an output and new sta
 layers of Keras, cells of `tf.nn.rnn_cell`, and other objects with `call` and `state_size`.
 """
 
+from contextlib import nullcontext
 from typing import Any
 
 from capstan.api import array_ops
@@ -59,7 +60,8 @@ def step(cell: Any, inputs: Any, states: Any, options: dict[str, Any]) -> tuple[
     is_bare = isinstance(cell, rnn_cells.RNNCell) and len(states) == 1
     signature = calls.Signature(cell.call)
     taken = {name: value for name, value in options.items() if signature.takes(name)}
-    output, new = cell.call(inputs, states[0] if is_bare else states, **taken)
+    with cell._with_cast_variables(inputs) if isinstance(cell, base_layer.Layer) else nullcontext():
+        output, new = cell.call(inputs, states[0] if is_bare else states, **taken)
     return output, as_states(new)
 
 

@@ -19,6 +19,7 @@ class BatchNormalization(batch_moments.CommonBatchNormalization, built_in.BuiltI
     """
 
     supports_masking = True
+    _casts_variables = False
 
     def __init__(
         self,

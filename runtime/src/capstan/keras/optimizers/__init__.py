@@ -9,6 +9,7 @@ from capstan.keras.optimizers import schedules as schedules
 from capstan.keras.optimizers import wrapped as _wrapped
 from capstan.keras.optimizers.descent import SGD as SGD
 from capstan.keras.optimizers.descent import Ftrl as Ftrl
+from capstan.keras.optimizers.loss_scale_optimizer import LossScaleOptimizer as _LossScaleOptimizer
 from capstan.keras.optimizers.moments import Adam as Adam
 from capstan.keras.optimizers.moments import Adamax as Adamax
 from capstan.keras.optimizers.nadam import Nadam as Nadam
@@ -19,7 +20,10 @@ from capstan.keras.optimizers.scaled import RMSprop as RMSprop
 
 _CLASSES = {
     each.__name__.lower(): each
-    for each in (Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RMSprop, SGD)
+    for each in (
+        *(Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RMSprop, SGD),
+        _LossScaleOptimizer,
+    )
 }
 
 serialize = objects.serialize_keras_object
