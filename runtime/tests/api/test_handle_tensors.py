@@ -70,6 +70,8 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "another shape": lambda a, b: tf.reshape(tf.stack([a, b]), [2, 1])[1, 0],
     "one more axis": lambda a, b: tf.squeeze(tf.expand_dims(b, 0)),
     "a gather": lambda a, b: tf.gather(tf.stack([a, b]), 1),
+    "a default": lambda a, b: tf.placeholder_with_default(tf.stack([a, b]), [None])[1],
+    "a default of one": lambda a, b: tf.placeholder_with_default(b, []),
     "a choice": lambda a, b: tf.where(tf.placeholder_with_default(False, []), a, b),
     **{
         each.__name__: each
@@ -156,6 +158,29 @@ def test_a_list_of_handles_has_a_length() -> None:
         item = raw.TensorListGetItem(made, 1, scalar, element_dtype=tf.resource)
         np.testing.assert_array_equal(session.run(tf.shape(read(item))), [3])
         np.testing.assert_array_equal(session.run(read(last)), [1, 1, 1])
+
+
+def test_a_conditional_may_return_several_handles() -> None:
+    a, b = (tf.get_variable(name, [5, 6], use_resource=True).handle for name in "ab")
+    choice = tf.placeholder(tf.bool, [])
+    both = tf.cond(choice, lambda: tf.stack([a, b]), lambda: tf.stack([b, a]))
+    some = tf.cond(choice, lambda: tf.stack([a, b]), lambda: tf.stack([b]))
+    assert both.shape.as_list() == tf.ensure_shape(both, [None]).shape.as_list() == [2]
+    assert some.shape.as_list() == [None]
+    sizes = [tf.shape(each) for each in (both, some, tf.ensure_shape(some, [None]), both[:1])]
+    with tf.Session() as session:
+        assert [size.tolist() for size in session.run(sizes, {choice: True})] == [
+            [2],
+            [2],
+            [2],
+            [1],
+        ]
+        assert [size.tolist() for size in session.run(sizes, {choice: False})] == [
+            [2],
+            [1],
+            [1],
+            [1],
+        ]
 
 
 def test_each_handle_counts_as_one_element() -> None:

@@ -131,8 +131,11 @@ def merge(a: Shape, b: Shape) -> Shape:
     Raises:
         ValueError: the shapes differ in rank or in a known size.
     """
-    if a is None or b is None or a == b:
+    if a is None or b is None:
         return b if a is None else a
+    are_handles = isinstance(a, OfHandles) or isinstance(b, OfHandles)
+    if a == b:
+        return OfHandles(a) if are_handles else a
     if len(a) != len(b):
         raise ValueError(f"Shapes must be equal rank, but are {len(a)} and {len(b)}")
     for index, (x, y) in enumerate(zip(a, b, strict=True)):
@@ -141,22 +144,27 @@ def merge(a: Shape, b: Shape) -> Shape:
                 f"Dimension {index} in both shapes must be equal, but are {x} and {y}. "
                 f"Shapes are {show(a)} and {show(b)}."
             )
-    return tuple(merge_dimension(x, y) for x, y in zip(a, b, strict=True))
+    merged = tuple(merge_dimension(x, y) for x, y in zip(a, b, strict=True))
+    return OfHandles(merged) if are_handles else merged
 
 
 def most_general(a: Shape, b: Shape) -> Shape:
     """Return the shape with the sizes that `a` and `b` have in common.
 
-    A size is unknown if it differs. The rank is unknown if the ranks differ or one is unknown.
+    A size is unknown if it differs. The rank is unknown if the ranks differ or one is unknown, or
+    if only one is the shape of a tensor of handles.
 
     >>> most_general((2, 3), (2, 4)), most_general((2,), (2, 3))
     ((2, None), None)
     """
     if a is None or b is None or len(a) != len(b):
         return None
+    if isinstance(a, OfHandles) is not isinstance(b, OfHandles):
+        return None
     if a == b:
         return a
-    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+    shared = (x if x == y else None for x, y in zip(a, b, strict=True))
+    return OfHandles(shared) if isinstance(a, OfHandles) else tuple(shared)
 
 
 def with_rank(shape: Shape, count: int) -> Shape:

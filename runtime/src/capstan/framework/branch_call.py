@@ -1,12 +1,10 @@
 """Operations that call one of several functions: `If`, `Case` and plain calls."""
 
-import functools
 from collections.abc import Sequence
 
-from capstan.core import function, tensor_shape
+from capstan.core import function, shapes, tensor_shape
 from capstan.framework import facts, func_graph
 from capstan.framework import graph as graphs
-from capstan.framework.ops import branches
 from capstan.framework.raw import raw
 
 
@@ -36,10 +34,8 @@ def built(
         is_stateful = is_stateful or made.is_stateful
         called.append(function.Reference(made.name))
     types = [tensor.dtype.base_dtype for tensor in bodies[0].outputs]
-    shapes = [
-        tensor_shape.TensorShape(
-            functools.reduce(branches.common, (body.outputs[place].static_shape for body in bodies))
-        )
+    shared = [
+        tensor_shape.TensorShape(shapes.join([body.outputs[place].static_shape for body in bodies]))
         for place in range(len(types))
     ]
     outputs: Sequence[graphs.Tensor]
@@ -51,17 +47,17 @@ def built(
             Tout=types,
             then_branch=called[0],
             else_branch=called[1],
-            output_shapes=shapes,
+            output_shapes=shared,
             name=name,
         )
     elif role is facts.Role.CASE:
         # TensorFlow 1 has no `StatelessCase`.
         outputs = raw.Case(
-            chosen, inputs, Tout=types, branches=called, output_shapes=shapes, name=name
+            chosen, inputs, Tout=types, branches=called, output_shapes=shared, name=name
         )
     else:
         build = raw.StatefulPartitionedCall if is_stateful else raw.PartitionedCall
         outputs = build(inputs, Tout=types, f=called[0], name=name)
-        for tensor, shape in zip(outputs, shapes, strict=True):
+        for tensor, shape in zip(outputs, shared, strict=True):
             tensor.infer_shape(shape)
     return outputs

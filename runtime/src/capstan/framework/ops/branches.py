@@ -23,23 +23,13 @@ def _switched(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _merged(ctx: ShapeContext) -> rules.Shapes:
-    known, *others = ctx.inputs
-    for other in others:
-        known = common(known, other)
-    return (known, ())
+    return (shapes.join(ctx.inputs), ())
 
 
 def _selected(ctx: ShapeContext) -> rules.Shapes:
     rules.with_rank(ctx.inputs[0], 0)
     known, *others = ctx.inputs[1:]
     return (known if all(other == known for other in others) else None,)
-
-
-def common(one: shapes.Shape, other: shapes.Shape) -> shapes.Shape:
-    """Return the shape with the sizes that both shapes share. A size that differs is None."""
-    if one is None or other is None or len(one) != len(other):
-        return None
-    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
 
 
 def _switch_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:

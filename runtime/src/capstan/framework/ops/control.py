@@ -3,7 +3,7 @@
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules
+from capstan.framework.ops import handles, rules
 
 
 def _passed_on(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -44,7 +44,7 @@ define(
         ("input: dtype",),
         ("output: dtype",),
         attrs={"shape": tensor_shape.TensorShape},
-        shape=_declared,
+        shape=handles.moved(_declared, dtype="dtype"),
         gradient=_passed_on,
         role=facts.Role.DEFAULT,
     )
