@@ -19,7 +19,7 @@ def getter(kernel: Initializer, bias: Initializer, units: int) -> Callable[..., 
     both the inputs and the state, cuDNN adds two biases.
     """
 
-    def get(inner: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+    def started(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
         is_joint = "/candidate/" not in name
 
         def start(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
@@ -28,9 +28,9 @@ def getter(kernel: Initializer, bias: Initializer, units: int) -> Callable[..., 
                 return _biases(bias, sizes, units, dtype, 1 + is_joint)
             return _matrices(kernel, sizes, units, dtype, is_joint=is_joint)
 
-        return inner(name, *args, **{**kwargs, "initializer": start})
+        return getter(name, *args, **{**kwargs, "initializer": start})
 
-    return get
+    return started
 
 
 def _biases(bias: Initializer, sizes: list[int], units: int, dtype: Any, count: int) -> Any:
