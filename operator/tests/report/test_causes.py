@@ -402,6 +402,22 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "a finalizer or a lost node holds the old pod: kubectl get pod digits-ps-0 -n team-a -o",
     ),
     (
+        "a finalizer on the pod of a task that has ended, and could start again at once",
+        job(
+            Phase.RESTARTING,
+            row(
+                "ps-0",
+                TaskState.PENDING,
+                attempt=2,
+                exit_code=1,
+                reason="Error",
+                waiting="the pod of attempt 1 is still being deleted",
+            ),
+        ),
+        "ps-0  Pending, attempt 2: the pod of attempt 1 is still being deleted",
+        "a finalizer or a lost node holds the old pod: kubectl get pod digits-ps-0 -n team-a -o",
+    ),
+    (
         "a claim that does not exist",
         job(
             Phase.PENDING,

@@ -209,9 +209,9 @@ def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
         return found, f"{_TROUBLES[found]}: {describe}"
     if row.state is TaskState.CREATE_FAILED:
         return row.state, _of_refusal(job, row)
-    if row.state is TaskState.BACK_OFF and row.waiting and not job.is_local:
+    if _waits_for_old_pod(row) and not job.is_local:
         held = "If this lasts, a finalizer or a lost node holds the old pod"
-        return "held", f"{held}: kubectl get pod {row.pod}{job.flags} -o yaml"
+        return "held", f"{held}: kubectl get pod {job.name}-{row.name}{job.flags} -o yaml"
     if row.state is TaskState.STOPPING and row.node and job.status.phase is not Phase.SUSPENDED:
         return row.state, (
             f"If this lasts, its node may not answer: kubectl get node {row.node}. The operator "
@@ -224,6 +224,12 @@ def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
         no_event = "" if row.node else ". If it has none, its schedulerName may name no scheduler"
         return "begins", f"If this lasts, read the events of the pod: {describe}{no_event}"
     return "", ""
+
+
+def _waits_for_old_pod(row: TaskStatus) -> bool:
+    """Return whether the next attempt waits until the pod of an earlier one is gone."""
+    waits = (TaskState.BACK_OFF, TaskState.PENDING)
+    return row.state in waits and row.uid is None and bool(row.waiting)
 
 
 def _of_refusal(job: Job, row: TaskStatus) -> str:
