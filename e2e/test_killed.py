@@ -1,4 +1,6 @@
-"""The operator is killed again and again while pods fail. It counts every failure once."""
+"""The operator and its API server are killed while pods fail. The operator counts every failure
+once.
+"""
 
 import dataclasses
 import math
@@ -31,6 +33,9 @@ FAILING = frozenset({5, 9})
 """The numbers of the jobs that exceed their `backoffLimit` and fail."""
 LIMIT = 3
 """The `backoffLimit` of the failing jobs."""
+OUTAGES = 3
+FEW = 5
+"""The number of jobs during outages. None of them exceeds its limit."""
 
 
 @dataclasses.dataclass
@@ -114,14 +119,15 @@ def inject_faults(story: Story, injected: Injected, dice: random.Random, seconds
     print(f"killed {kills} times; {Counter(fate for _, fate in injected.pods.values())}")
 
 
-def submit(story: Story, number: int) -> None:
+def submit(story: Story, number: int, **pod: Any) -> None:
+    """Submit a job. `pod` has further fields of the specs of its pods."""
     limit = LIMIT if number in FAILING else 1000
     policy = {
         "backoffLimit": limit,
         "infrastructureBackoffLimit": 1000,
         "restartBackoff": {"initialSeconds": 0.1, "factor": 1},
     }
-    kinds = {"ps": replica(1), "worker": replica(3)}
+    kinds = {"ps": replica(1, pod=pod), "worker": replica(3, pod=pod)}
     story.submit(job(f"job-{number}", run_policy=policy, **kinds))
 
 
@@ -207,3 +213,50 @@ def test_an_operator_that_is_killed_at_random_counts_every_failure_once(
     repeated = {attempt: pods for attempt, pods in Counter(watcher.created).items() if pods > 1}
     assert not repeated, "the operator created several pods for one attempt"
     assert set(lives.ended) <= {-9, 1}
+
+
+def fail_some(story: Story, injected: Injected, dice: random.Random, most: int) -> None:
+    running = candidates(story, injected)
+    for pod in dice.sample(running, min(len(running), most)):
+        inject(story, injected, pod, dice.choice(APPLICATION + INFRASTRUCTURE))
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("dies", [True, False], ids=["operator dies", "operator lives"])
+def test_failures_before_and_after_an_outage_that_loses_the_history_are_counted_once(
+    dies: bool,
+    seed: int,
+    cluster: Cluster,
+    kubelet: Kubelet,
+    namespace: str,
+    start_operator: Start,
+) -> None:
+    """Each outage ends the watches, and the API server refuses to continue them (410 Gone)."""
+    operator = start_operator()
+    story = Story(cluster, kubelet, operator, namespace)
+    injected, dice = Injected(), random.Random(seed)
+    names = [f"job-{number}" for number in range(FEW)]
+    with kept(operator):
+        for number in range(FEW):
+            # The scheduler may exit after an outage, so the pods need none.
+            submit(story, number, nodeName=kubelet.nodes[number % len(kubelet.nodes)])
+        for _ in range(OUTAGES):
+            wait.until(lambda: len(candidates(story, injected)) >= 2 * FEW)
+            wait.until(operator.leads, else_show=operator.tail)
+            fail_some(story, injected, dice, FEW)
+            cluster.stop_api_server()
+            if dies:
+                operator.kill()
+            cluster.compact()
+            cluster.recover()
+            if dies:
+                cluster.api.delete(LEASE.format(namespace))
+            fail_some(story, injected, dice, FEW)
+        for name in names:
+            wait_counted(story, injected, name)
+            kubelet.exit(story.pod_key("worker-0", name), 0)
+        for name in names:
+            status = story.until(lambda status: status["phase"] == "Succeeded", name)
+            assert counted_failures(status) == injected_failures(injected, name), name
+            restarts = sum(task["attempt"] - 1 for task in status["tasks"])
+            assert sum(counted_failures(status)) == restarts, name
