@@ -46,6 +46,18 @@ def test_a_variable_that_is_no_resource_can_be_watched() -> None:
     assert value_of(tape.gradient(y, v)) == 4.0
 
 
+def test_a_tape_names_the_variables_that_a_program_lets_it_watch() -> None:
+    fixed, free = (
+        tf.get_variable(name, initializer=2.0, use_resource=True, trainable=name == "free")
+        for name in ("fixed", "free")
+    )
+    with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+        tape.watch([free, fixed])
+    assert tape.watched_variables() == (fixed, free)
+    tape.reset()
+    assert tape.watched_variables() == ()
+
+
 def test_a_tape_computes_gradients_once_unless_it_is_persistent() -> None:
     x = tf.constant(3.0)
     with tf.GradientTape() as tape:

@@ -113,6 +113,16 @@ def from_the_watch_on(tf: Any) -> Any:
     return tape.gradient(z, x)
 
 
+def of_a_result_that_is_watched_after_its_use(tf: Any) -> Any:
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        z = y * y
+        tape.watch(y)
+    return tape.gradient(z, [x, y])
+
+
 def in_two_blocks(tf: Any) -> Any:
     x, tape = tf.constant(3.0), tf.GradientTape()
     with tape:
@@ -247,6 +257,7 @@ PROGRAMS = (
     of_a_source_that_another_source_computes,
     past_operations_that_are_not_recorded,
     from_the_watch_on,
+    of_a_result_that_is_watched_after_its_use,
     in_two_blocks,
     after_a_reset,
     jacobians,

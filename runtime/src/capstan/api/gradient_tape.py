@@ -35,6 +35,8 @@ class GradientTape:
         self._persistent = persistent
         self._watches_variables = watch_accessed_variables
         self._tape = tape_record.Tape()
+        self._chosen: set[Any] = set()
+        """The variables that the program lets the tape watch."""
         self._is_on = False
         self._is_used = False
 
@@ -77,6 +79,7 @@ class GradientTape:
             self._tape.watch(state)
             if isinstance(each, variables.Variable):
                 self._tape.watch(*_snapshot(each, state))
+                self._chosen.add(each)
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -96,16 +99,18 @@ class GradientTape:
     def reset(self) -> None:
         """Forget everything that was recorded and watched. A tape that records goes on."""
         self._tape.clear()
+        self._chosen.clear()
         self._is_used = False
         if self._is_on:
             self._tape.turn_on()
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """Return the variables that the tape watches because operations read them.
+        """Return the variables that the tape watches.
 
-        They are in the order in which they were made.
+        They are those that `watch` has got and the trainable variables that recorded operations
+        read, in the order in which they were made.
         """
-        found: set[Any] = set()
+        found = set(self._chosen)
         for graph in self._tape.default_graphs():
             found |= self._record(graph).variables
         return tuple(sorted(found, key=lambda variable: variable.op._id))

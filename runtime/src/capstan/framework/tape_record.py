@@ -61,7 +61,8 @@ class Record:
         if any(self._sees(tensor, position) for tensor in inputs):
             self.operations[op] = None
             for output in op.values():
-                self.since.setdefault(output, position)
+                # The tape may also watch the output, from a later position on.
+                self.since[output] = min(self.since.get(output, position), position)
 
     def constants(self, targets: Sequence[graphs.Tensor]) -> list[graphs.Tensor]:
         """Return the tensors that the recorded operations, or `targets`, take from others."""
