@@ -372,6 +372,68 @@ def test_a_core_runs_the_step_for_one_thread_at_a_time(monkeypatch: pytest.Monke
     assert step.run(steps, None, None)
 
 
+class Ending(Waiting):
+    """A request that waits for `may_end`, and then raises `error` if there is one."""
+
+    def __init__(self, error: tf.errors.OpError | None) -> None:
+        super().__init__()
+        self.error = error
+
+    def run(self, *arguments: Any) -> list[Any]:
+        super().run(*arguments)
+        if self.error is not None:
+            raise self.error
+        return []
+
+
+@pytest.mark.parametrize("error", [None, tf.errors.InvalidArgumentError(None, None, "bad")])
+def test_a_thread_at_the_end_waits_for_elements_that_another_thread_may_give_back(
+    error: tf.errors.OpError | None,
+) -> None:
+    request: Any = Ending(error)
+    steps: Any = None
+    step = repeated.Repeated(request, most=2)
+    mark = step.mark()
+    other = background.Background(lambda: step.run(steps, None, None))
+    background.until(lambda: request.runs == 1)
+    end = background.Background(lambda: step.gave_back(mark))
+    request.may_end.set()
+    assert other.join() is (error is None)
+    assert end.join() is (error is not None)
+    assert not step.gave_back(step.mark())
+
+
+@pytest.mark.e2e
+def test_a_thread_reads_the_records_after_one_that_ends_another_thread(
+    tmp_path: pathlib.Path,
+) -> None:
+    path = tmp_path / "numbers"
+    path.write_text("".join(f"{number}\n" for number in range(COUNT)))
+
+    def records() -> int:
+        with tf.Graph().as_default(), tf.Session() as session:
+            names = tf.FIFOQueue(2, [tf.string], [[]])
+            queue = tf.FIFOQueue(4 * COUNT, [tf.int32], [[]])
+            _, line = tf.TextLineReader().read(names)
+            target = queue.enqueue(100 // (tf.string_to_number(line, tf.int32) - 5))
+            fill, close, size = names.enqueue(str(path)), names.close(), queue.size()
+            session.run(fill)
+            session.run(close)
+            both = threading.Barrier(2)
+
+            def work() -> None:
+                both.wait(PATIENCE_S)
+                with pytest.raises(tf.errors.OpError):
+                    repeat(session.run_until, cancellation.Cancellation(), target)
+
+            threads = [background.Background(work) for _ in range(2)]
+            for thread in threads:
+                thread.join()
+            return int(session.run(size))
+
+    assert {records() for _ in range(50)} == {COUNT - 1}
+
+
 def test_a_step_waits_for_room_with_half_of_the_elements_that_the_queue_holds() -> None:
     source = tf.FIFOQueue(100, [tf.int32], [[]])
     queue = tf.FIFOQueue(40, [tf.int32], [[]])

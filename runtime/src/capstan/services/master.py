@@ -135,8 +135,8 @@ class Master:
                 requested, list(feeds.values()), options, deadline, cancellation
             )
             return values
-        if options.is_repeated and session.repeat(requested, deadline, cancellation):
-            return []
+        if options.is_repeated:
+            return session.repeat(requested, list(feeds.values()), deadline, cancellation)
         return session.run(requested, list(feeds.values()), deadline, cancellation)
 
     def run_step_with_metadata(

@@ -164,12 +164,11 @@ class MasterSession:
     def repeat(
         self,
         requested: signature.Signature,
+        feeds: Sequence[Array],
         deadline: float | None,
         cancellation: cancellations.Cancellation | None = None,
-    ) -> bool:
-        """Do the work of several steps of a signature, if this is possible.
-
-        Return False if nothing was done, because a run of the signature has to be one step.
+    ) -> list[Array]:
+        """Run a step that the caller repeats until it fails, or do the work of several such steps.
 
         Raises:
             OpError: like `run`. The steps before the failed step are done.
@@ -178,12 +177,21 @@ class MasterSession:
         # that were found in the old graph are therefore never kept for the new graph.
         kept = self._repeated
         if requested not in kept:
-            kept[requested] = repeated.find(self._graph, requested, self._home, self._compile)
+            step = repeated.find(self._graph, requested, self._home, self._compile)
+            kept.setdefault(requested, step)  # All threads use the step of the first thread.
         found = kept[requested]
-        is_done = found is not None and found.run(self._steps, deadline, cancellation)
-        if is_done:
+        if found is None:
+            return self.run(requested, feeds, deadline, cancellation)
+        if found.run(self._steps, deadline, cancellation):
             self._dumped.count()
-        return is_done
+            return []
+        mark = found.mark()
+        try:
+            return self.run(requested, feeds, deadline, cancellation)
+        except errors.OutOfRangeError:
+            if not found.gave_back(mark):
+                raise
+            return []  # the caller tries again
 
     def run_with_metadata(
         self,

@@ -2,6 +2,7 @@
 
 import functools
 import queue
+import threading
 from collections.abc import Callable
 
 from capstan import errors
@@ -15,6 +16,12 @@ _PATIENCE_SECONDS = 1.0
 """How long a thread waits for its turn.
 
 It then runs an original step, because this wait does not notice that the step is cancelled.
+"""
+
+_GIVING_BACK_SECONDS = 1.0
+"""How long a thread at the end of the elements waits for steps that may give elements back.
+
+A step takes longer only if it waits to add its results to a queue. It then no longer fails.
 """
 
 _LONGEST = 4
@@ -40,6 +47,9 @@ class Repeated:
             self._turns.put(None)
         self._failures = 0
         self._single = 0  # how many elements the original steps handle first
+        self._progress = threading.Condition()
+        self._running = 0
+        self._given_back = 0  # how many steps have failed, so that their elements went back
 
     def run(
         self,
@@ -60,8 +70,12 @@ class Repeated:
             self._turns.get(timeout=_PATIENCE_SECONDS)
         except queue.Empty:
             return False
+        with self._progress:
+            self._running += 1
+        is_done = False
         try:
             self._request.run((), steps, deadline, cancellation)
+            is_done = True
         except waiters.ENDS:
             raise
         except errors.OpError:
@@ -69,9 +83,29 @@ class Repeated:
             self._failures += 1
             return False
         finally:
+            self._end(is_done)
             self._turns.put(None)
         self._failures = 0
         return True
+
+    def _end(self, is_done: bool) -> None:
+        with self._progress:
+            self._running -= 1
+            self._given_back += not is_done
+            self._progress.notify_all()
+
+    def mark(self) -> int:
+        """Return the number of steps that have given their elements back, for `gave_back`."""
+        return self._given_back
+
+    def gave_back(self, mark: int) -> bool:
+        """Wait until no step runs. Return whether a step gave elements back after `mark()`.
+
+        An original step that finds no more elements may find those.
+        """
+        with self._progress:
+            self._progress.wait_for(lambda: not self._running, _GIVING_BACK_SECONDS)
+            return self._given_back != mark
 
 
 def find(
