@@ -46,6 +46,14 @@ CASES: list[Callable[[Any], Any]] = [
         tf.IndexedSlices(*map(tf.constant, ([1.7], [1], [2]))), tf.int32)),
     lambda tf: tf.random.categorical([[0.0, -100.0]], 3, tf.int32),
     lambda tf: tf.random.categorical([[0.0, -100.0]], 3, seed=7),
+    lambda tf: tf.constant([1, 2, 3]) + range(3),
+    lambda tf: tf.reduce_sum(tf.ones([2, 3, 4]), axis=range(2)),
+    lambda tf: tf.concat([range(3), range(2)], 0),
+    lambda tf: tf.stack([range(3), range(2**31, 2**31 + 3)]),
+    lambda tf: tf.gather([5.0, 6.0, 7.0], range(2)),
+    lambda tf: tf.constant(range(3)),
+    lambda tf: tf.constant([range(3), range(3)]),
+    lambda tf: tf.constant({1: 2}),
     lambda tf: tf.scalar_mul(2, tf.constant([1.0]), "doubled"),
     lambda tf: tf.convert_to_tensor(
         tf.scalar_mul(3.0, tf.IndexedSlices(*map(tf.constant, ([1.0], [1], [2]))))

@@ -59,7 +59,7 @@ def convert_to_tensor(
     """Return `value` as a tensor. If `value` is a tensor, return it unchanged.
 
     The result has `dtype` if `dtype` is given. The tensors in a list are cast to `dtype` if the
-    first of them has another dtype. Without `dtype`, `preferred_dtype` is tried first, and ignored
+    first of them has another dtype. A range stands for the list of its numbers. Without `dtype`, `preferred_dtype` is tried first, and ignored
     if the value does not fit it. With `as_ref`, a variable gives its reference.
 
     Raises:
@@ -101,7 +101,16 @@ def _converted(value: Any, wanted: dtypes.DType | None, name: str | None) -> gra
             value = _with_cast_tensors(value, kind)
         with graphs.get_default_graph().name_scope(name or "packed") as scope:
             return _checked(_packed(value, kind, scope), wanted)
-    return constant(value, wanted, name=name or "Const")
+    return constant(_without_ranges(value), wanted, name=name or "Const")
+
+
+def _without_ranges(value: Any) -> Any:
+    """Return `value` with a list in place of a range, which `constant` refuses."""
+    if isinstance(value, range):
+        return [*value]
+    if isinstance(value, list | tuple) and any(isinstance(each, range) for each in value):
+        return [*map(_without_ranges, value)]
+    return value
 
 
 def convert_n_to_tensor(values: Sequence[Any], dtype: Any = None, name: str | None = None) -> Any:

@@ -8,7 +8,7 @@ TensorFlow: -1 is 255 in uint8. A NumPy array is cast to the type.
 """
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,9 +75,7 @@ def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
         return integers.view(dtype.as_numpy_dtype)
     wrong = _first_unfit(value, dtype)
     if wrong is not None:
-        if dtype is None:
-            raise TypeError(f"List of Tensors when single Tensor expected: {wrong!r}")
-        raise TypeError(_expected(dtype, wrong))
+        raise _refusal(value, wrong) if dtype is None else TypeError(_expected(dtype, wrong))
     plain = _without_dimensions(value)
     try:
         try:
@@ -95,6 +93,21 @@ def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
         text = _search(value, lambda leaf: not isinstance(leaf, _TEXT))
         raise TypeError(_expected(dtypes.as_dtype(to_array(_first_leaf(value)).dtype), text))
     return _narrow(array) if dtype is None else array
+
+
+def _refusal(value: Any, wrong: Any) -> TypeError | ValueError:
+    """Return the error of a value without a requested type, because of its part `wrong`."""
+    if isinstance(wrong, operand.Operand):
+        return TypeError(f"List of Tensors when single Tensor expected: {wrong!r}")
+    if isinstance(wrong, Sequence):
+        return ValueError(
+            f"Argument must be a dense tensor: {value!r} holds an object of type "
+            f"'{type(wrong).__name__}'. Convert it to a list first"
+        )
+    return TypeError(
+        f"Failed to convert object of type {type(value)} to Tensor. Contents: {value!r}. Consider "
+        "casting elements to a supported type."
+    )
 
 
 def _without_dimensions(value: Any) -> Any:
