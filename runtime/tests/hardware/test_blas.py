@@ -1,5 +1,7 @@
 """Small products of matrices use one thread of OpenBLAS, and leave its number of threads alone."""
 
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -86,6 +88,73 @@ def test_a_limit_that_comes_during_a_small_product_holds_after_it() -> None:
 def test_a_product_that_fails_gives_the_threads_back() -> None:
     with pytest.raises(ValueError, match="mismatch"):
         blas.matmul(np.ones((100, 100)), np.ones((101, 100)))
+    assert threads() == USUAL
+
+
+class Interrupting:
+    """A function that raises KeyboardInterrupt after one of its calls, as Python does."""
+
+    def __init__(self, function: Callable[..., Any], at: int) -> None:
+        self._function, self._at = function, at
+
+    def __call__(self, *arguments: Any) -> Any:
+        result = self._function(*arguments)
+        self._at -= 1
+        if self._at == 0:
+            raise KeyboardInterrupt
+        return result
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_interrupt_before_or_after_a_small_product_gives_the_threads_back(
+    monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    single: Any = blas._single()
+    with monkeypatch.context() as patch:
+        patch.setattr(single, "_set", Interrupting(single._set, at))
+        with pytest.raises(KeyboardInterrupt):
+            blas.matmul(np.ones((100, 100)), np.ones((100, 100)))
+    assert threads() == USUAL
+    test_a_small_product_has_one_thread(100, 1)
+
+
+def in_a_fork(check: Callable[[], bool]) -> bool:
+    """Return the result of `check()` in a forked process, which gets a minute for it."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        is_right = False
+        try:
+            is_right = check()
+        finally:
+            os._exit(0 if is_right else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def has_usual_threads_after_a_product() -> bool:
+    return threads() == USUAL and bool((multiply(100, int) == 100).all()) and threads() == USUAL
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("place", ["in a product", "while it changes the number of threads"])
+def test_a_process_that_is_forked_while_another_thread_is_busy_computes_products(
+    place: str,
+) -> None:
+    inside, may_end = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        inside.set()
+        may_end.wait(60)
+
+    target = (
+        (lambda: multiply(100, wait)) if place == "in a product" else (lambda: blas.adjust(wait))
+    )
+    other = threading.Thread(target=target)
+    other.start()
+    assert inside.wait(60)
+    assert in_a_fork(has_usual_threads_after_a_product)
+    may_end.set()
+    other.join(60)
     assert threads() == USUAL
 
 

@@ -59,8 +59,9 @@ def convert_to_tensor(
     """Return `value` as a tensor. If `value` is a tensor, return it unchanged.
 
     The result has `dtype` if `dtype` is given. The tensors in a list are cast to `dtype` if the
-    first of them has another dtype. A range stands for the list of its numbers. Without `dtype`, `preferred_dtype` is tried first, and ignored
-    if the value does not fit it. With `as_ref`, a variable gives its reference.
+    first of them has another dtype. A range stands for the list of its numbers. Without `dtype`,
+    `preferred_dtype` is tried first, and ignored if the value does not fit it. With `as_ref`, a
+    variable gives its reference.
 
     Raises:
         TypeError: the value cannot be converted to a tensor, or not to a tensor of `dtype`, or is

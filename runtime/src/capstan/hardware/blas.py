@@ -7,6 +7,7 @@ product waits for a core, often for milliseconds.
 
 import ctypes
 import functools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -77,33 +78,48 @@ class _Single:
     def __init__(self, get: Callable[[], int], set_: Callable[[int], object]) -> None:
         self._get, self._set = get, set_
         self._lock = threading.Lock()
-        self._running = 0
+        self._products: dict[int, None] = {}
+        """The threads that compute products, by their numbers."""
         self._usual = 1
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget_threads)
 
     def adjust(self, change: Callable[[], object]) -> None:
         """Call `change` as if no product ran."""
         with self._lock:
-            if self._running:
+            if self._products:
                 self._set(self._usual)
             change()
             self._usual = self._get()
-            if self._running and self._usual > 1:
+            if self._products and self._usual > 1:
                 self._set(1)
 
     def matmul(self, left: Array, right: Array, out: Array | None) -> Any:
-        with self._lock:
-            if not self._running:
-                self._usual = self._get()
-                if self._usual > 1:
-                    self._set(1)
-            self._running += 1
+        thread = threading.get_ident()
+        # Python raises a KeyboardInterrupt only after a call. After each call, the thread is among
+        # `_products` or OpenBLAS has its usual number of threads.
         try:
+            with self._lock:
+                if not self._products:
+                    self._usual = self._get()
+                # An interrupt at the end of its last product can leave the thread there.
+                is_alone = not self._products or self._products == {thread: None}
+                self._products[thread] = None
+                if is_alone and self._usual > 1:
+                    self._set(1)
             return np.matmul(left, right, out)
         finally:
             with self._lock:
-                self._running -= 1
-                if not self._running and self._usual > 1:
+                if self._products == {thread: None} and self._usual > 1:
                     self._set(self._usual)
+                self._products.pop(thread, None)
+
+    def _forget_threads(self) -> None:
+        """In a process that was forked, drop the products of threads that it does not have."""
+        self._lock = threading.Lock()
+        if self._products and self._usual > 1:
+            self._set(self._usual)
+        self._products.clear()
 
 
 @functools.cache
