@@ -70,7 +70,7 @@ class Calling(data_base.Base):
     ) -> Any:
         """Return `block_length` elements of each of the datasets `map_func(element)` in turn.
 
-        `cycle_length` datasets are open at a time. By default, Capstan chooses the number.
+        `cycle_length` datasets are open at a time. The default is the number of processors.
         `num_parallel_calls` does not change the order.
 
         Raises:

@@ -33,23 +33,29 @@ class MultiDeviceIterator:
         """Read the dataset on `source_device`.
 
         For each of the `devices`, elements are read ahead: as many as the larger of the two sizes
-        of buffers says.
+        of buffers says. A device that is ahead of another one waits when as many elements as both
+        sizes together are kept for the other one.
         """
         self._devices = list(devices)
         self._source_device = source_device
         self._element_spec = dataset.element_spec
         with context.device(source_device):
-            self._iterators = self._dealt(dataset, max(max_buffer_size, prefetch_buffer_size))
+            self._iterators = self._dealt(
+                dataset,
+                max(max_buffer_size, prefetch_buffer_size),
+                max_buffer_size + prefetch_buffer_size,
+            )
             self._initializer = control_flow_ops.group(
                 *(iterator.initializer for iterator in self._iterators)
             )
 
-    def _dealt(self, source: dataset.Dataset, ahead: int) -> list[Any]:
+    def _dealt(self, source: dataset.Dataset, ahead: int, kept: int) -> list[Any]:
         """Return an initializable iterator for each device."""
         count = len(self._devices)
         variants = raw._DealDataset(
             source.prefetch(ahead * count)._variant_tensor,
             num_devices=count,
+            buffer_size=kept,
             name="MultiDeviceIterator",
             **data_structure.flat(self._element_spec),
         )

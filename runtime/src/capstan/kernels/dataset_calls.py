@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from capstan.hardware import processors
 from capstan.kernels import datasets, rejection
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
@@ -76,7 +77,7 @@ def _interleave(
         rejection.number(block, "block_length"),
     )
     if open_count == dataset_threads.AUTOTUNE:
-        open_count = dataset_threads.AUTOTUNED
+        open_count = processors.schedulable()
     if open_count <= 0:
         raise invalid("cycle_length must be greater than zero.")
     if length <= 0:

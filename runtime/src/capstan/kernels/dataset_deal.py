@@ -9,9 +9,10 @@ from capstan.resources import dataset_deal, variant
 
 def _dealt(node: NodeContext) -> Function:
     spec, count = datasets.spec_of(node), int(node.attrs["num_devices"])
+    most = int(node.attrs["buffer_size"])
 
     def dealt(source: Any) -> Any:
-        deal = dataset_deal.Deal(datasets.dataset_in(source), count)
+        deal = dataset_deal.Deal(datasets.dataset_in(source), count, most)
         return tuple(
             variant.scalar(dataset_deal.Dealt(spec, deal, number)) for number in range(count)
         )

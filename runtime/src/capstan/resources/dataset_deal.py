@@ -1,8 +1,8 @@
 """The elements of one dataset for several iterators, which get them in turn.
 
 Element k belongs to iterator k modulo the number of iterators. An iterator that is ahead of the
-others reads the elements of the others too and keeps them. In TensorFlow it would wait until the
-others have taken theirs (core/kernels/data/multi_device_iterator_ops.cc).
+others reads the elements of the others too and keeps them, up to a number for each. It then waits
+until the others have taken theirs (core/kernels/data/multi_device_iterator_ops.cc).
 """
 
 import functools
@@ -18,11 +18,18 @@ from capstan.resources.dataset_run import Run
 
 
 class Deal:
-    """One pass over `source`, whose elements `count` passes share. Thread-safe."""
+    """One pass over `source`, whose elements `count` passes share. Thread-safe.
 
-    def __init__(self, source: dataset.Dataset, count: int) -> None:
+    At most `most` elements are kept for each of them.
+    """
+
+    def __init__(self, source: dataset.Dataset, count: int, most: int) -> None:
         self._source = source
+        self._most = most
         self._lock = threading.Lock()
+        self._room = threading.Condition(threading.Lock())
+        self._takes = 0
+        """How many elements the iterators have taken. Belongs to `_room`."""
         self._run = dataset_run.Run()
         self._elements: Iterator[Element] | None = None
         self._kept: list[deque[Element | errors.OpError]] = [deque() for _ in range(count)]
@@ -32,7 +39,8 @@ class Deal:
     def next(self, number: int, run: Run) -> Element:
         """Return the next element of iterator `number`.
 
-        Blocks until the source has made it, or while `run` is paused. Other iterators go on then.
+        Blocks until the source has made it, while too many elements are kept for another iterator,
+        or while `run` is paused. Other iterators go on then.
 
         Raises:
             StopIteration: there is none.
@@ -44,12 +52,35 @@ class Deal:
             # A paused pass waits here. It must not hold the lock, which the others need.
             run.check()
             with self._lock:
-                if not kept:
+                takes = self._takes
+                is_ahead = not kept and len(self._kept[self._next]) >= self._most
+                if not kept and not is_ahead:
                     self._deal()
                 found = kept.popleft() if kept else None
+            if found is not None:
+                self._announce()
+            elif is_ahead:
+                self._wait(takes, run)
         if isinstance(found, errors.OpError):
             raise found
         return found
+
+    def _announce(self) -> None:
+        with self._room:
+            self._takes += 1
+            self._room.notify_all()
+
+    def _wait(self, takes: int, run: Run) -> None:
+        """Wait until the iterators have taken more than `takes` elements, or `run` is stopped."""
+
+        def wake(_: errors.OpError) -> None:
+            with self._room:
+                self._room.notify_all()
+
+        deregister = run.cancellation.register(wake)
+        with self._room:
+            self._room.wait_for(lambda: self._takes != takes or run.cancellation.error)
+        deregister()
 
     def _deal(self) -> None:
         """Give the next element of the source to the iterator whose turn it is."""

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from capstan.core import config
-from capstan.hardware import blas
+from capstan.hardware import blas, processors
 from capstan.services import cpu_quota
 
 _SPIN: Final = 17
@@ -61,10 +61,7 @@ def threads_for(
 
 def usable() -> int:
     """Return the number of cores that this process may run on, and whose time it may use."""
-    if hasattr(os, "sched_getaffinity"):
-        present = len(os.sched_getaffinity(0))
-    else:
-        present = os.cpu_count() or 1
+    present = processors.schedulable()
     return min(present, cpu_quota.cores() or present)
 
 

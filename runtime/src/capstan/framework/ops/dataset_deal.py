@@ -18,7 +18,7 @@ define(
         "_DealDataset",
         (datasets.SOURCE,),
         ("handles: num_devices * variant",),
-        attrs={"num_devices": int, **datasets.TYPED},
+        attrs={"num_devices": int, "buffer_size": int, **datasets.TYPED},
         shape=_scalars,
         not_differentiable=True,
         # Each run of the op begins at the first element.
