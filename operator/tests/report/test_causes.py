@@ -418,6 +418,23 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "a finalizer or a lost node holds the old pod: kubectl get pod digits-ps-0 -n team-a -o",
     ),
     (
+        "a missing class, while the operator tries again",
+        job(
+            Phase.PENDING,
+            row(
+                "worker-0",
+                TaskState.PENDING,
+                attempt=3,
+                reason="CreateFailed",
+                message="pods are forbidden: no PriorityClass with name x was found",
+                refusals_in_a_row=2,
+            ),
+        ),
+        "worker-0  Pending, attempt 3",
+        "change the quota or policy that the message names, or create what the message does not "
+        "find",
+    ),
+    (
         "a claim that does not exist",
         job(
             Phase.PENDING,

@@ -207,8 +207,8 @@ def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
         return _VOLUME, f"{_VOLUME}: kubectl describe pvc{job.flags}"
     if found is not None:
         return found, f"{_TROUBLES[found]}: {describe}"
-    if row.state is TaskState.CREATE_FAILED:
-        return row.state, _of_refusal(job, row)
+    if _is_refused(row):
+        return TaskState.CREATE_FAILED, _of_refusal(job, row)
     if _waits_for_old_pod(row) and not job.is_local:
         held = "If this lasts, a finalizer or a lost node holds the old pod"
         return "held", f"{held}: kubectl get pod {job.name}-{row.name}{job.flags} -o yaml"
@@ -224,6 +224,12 @@ def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
         no_event = "" if row.node else ". If it has none, its schedulerName may name no scheduler"
         return "begins", f"If this lasts, read the events of the pod: {describe}{no_event}"
     return "", ""
+
+
+def _is_refused(row: TaskStatus) -> bool:
+    """Return whether the last start was refused. The next one may be under way."""
+    tries_again = row.state is TaskState.PENDING and row.uid is None and not row.waiting
+    return row.state is TaskState.CREATE_FAILED or (tries_again and row.refusals_in_a_row > 0)
 
 
 def _waits_for_old_pod(row: TaskStatus) -> bool:
