@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import itertools
 import json
 import logging
 import ssl
@@ -11,9 +12,10 @@ from pathlib import Path
 import grpc
 import grpc.aio
 import pytest
+from aiohttp import web
 from app import one_job
 from app.job_secrets import BEGIN, HOST, KEY, SECRETS, make_job, progress, setting, stored
-from kube.server import refusal
+from kube.server import Asked, refusal
 
 from capstan_operator.api.names import TaskName
 from capstan_operator.app import service, task_client
@@ -21,6 +23,8 @@ from capstan_operator.app.authority import Authority, Pair
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.task_client import Identity
+from capstan_operator.kube.errors import ApiError
+from capstan_operator.kube.rest import MAX_IN_FLIGHT
 from capstan_operator.manifests import certificates as manifests
 from capstan_operator.manifests import pod as pods
 
@@ -261,5 +265,48 @@ def test_an_encrypted_task_answers_only_the_certificate_of_its_job(tmp_path: Pat
                     assert await task_client.progress(address, refused) is None
             finally:
                 await server.stop(None)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.e2e
+def test_secrets_are_made_in_batches_that_double_up_to_a_limit(tmp_path: Path) -> None:
+    """The server answers the reads of a batch only when the whole batch has arrived."""
+
+    async def scenario() -> None:
+        sizes, waiting = [1, 2, 4, 8, 16, MAX_IN_FLIGHT, 5], asyncio.Condition()
+        ends = list(itertools.accumulate(sizes))
+        begun = 0
+
+        async def answer(asked: Asked) -> web.StreamResponse:
+            nonlocal begun
+            if asked.method == "GET" and not asked.path.endswith("digits-tls-12345678"):
+                async with waiting:
+                    begun += 1
+                    waiting.notify_all()
+                    end = next(end for end in ends if begun <= end)
+                    await waiting.wait_for(lambda: begun >= end)
+                    assert begun <= end
+            return here.answer(asked)
+
+        async with setting(tmp_path) as here, asyncio.timeout(30):
+            here.server.answer = answer
+            job = make_job(workers=sum(sizes) - 1)
+            assert await here.certificates.ensure(KEY, job) is None
+            assert len(here.written()) == 1 + sum(sizes)
+
+    asyncio.run(scenario())
+
+
+def test_a_refused_secret_stops_the_work_and_is_tried_alone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.writes_left = 1
+            with pytest.raises(ApiError):
+                await here.certificates.ensure(KEY, make_job(workers=9))
+            assert here.written() == ["digits-tls-12345678", "digits-ps-0-tls-12345678"]
+            here.writes_left = 1000
+            await here.certificates.ensure(KEY, make_job(workers=9))
+            assert len(here.written()) == 10
 
     asyncio.run(scenario())

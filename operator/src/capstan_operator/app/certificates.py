@@ -9,10 +9,11 @@ key. Before a task starts, its Secret is read: a pod without its Secret would wa
 Rule 4: no key appears in a log, an Event or a status.
 """
 
+import asyncio
 import base64
 import binascii
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -25,7 +26,7 @@ from capstan_operator.app.authority import Pair
 from capstan_operator.app.task_client import Identity
 from capstan_operator.kube import owners, paths
 from capstan_operator.kube.errors import Forbidden, NotFound
-from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.rest import MAX_IN_FLIGHT, Rest
 from capstan_operator.kube.table import Key
 from capstan_operator.manifests import certificates as manifests
 from capstan_operator.reconcile.observe import CERTIFICATES_MISSING, NAME_CONFLICT, Obstacle
@@ -155,8 +156,23 @@ class Certificates:
             unsure = [task for task in tasks if not _is_current(held.seen.get(task), now)]
             if not unsure:
                 return
-            for task in unsure:
-                held.seen[task] = await self._task(job, task, held.authorities)
+            await self._see(job, held, unsure)
+
+    async def _see(self, job: TrainingJob, held: _Held, tasks: Sequence[TaskName]) -> None:
+        """Make the certificates of these tasks that are due, in batches that double.
+
+        If one is refused, the others of its batch end first, and no further batch begins.
+        """
+        size = 1
+        while tasks:
+            batch, tasks = tasks[:size], tasks[size:]
+            made = (self._task(job, task, held.authorities) for task in batch)
+            results = await asyncio.gather(*made, return_exceptions=True)
+            for task, result in zip(batch, results, strict=True):
+                if isinstance(result, BaseException):
+                    raise result
+                held.seen[task] = result
+            size = min(2 * size, MAX_IN_FLIGHT)
 
     async def _take(self, job: TrainingJob, held: _Held, step: Step) -> None:
         """Write the authorities after a step. No task counts as seen any longer."""
