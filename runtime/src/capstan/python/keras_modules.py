@@ -77,6 +77,11 @@ KERAS: dict[str, alias.Homes] = {
     **{f"keras.layers.{name}": (f"{_KERAS}.layers",) for name in _LAYER_MODULES},
     "keras.layers.serialization": (f"{_KERAS}.layers",),
     "keras.metrics": (f"{_KERAS}.metrics",),
+    "keras.mixed_precision.experimental": (f"{_KERAS}.mixed_precision.experimental",),
+    "keras.mixed_precision.experimental.loss_scale_optimizer": (
+        f"{_KERAS}.optimizers.loss_scale_optimizer",
+    ),
+    "keras.mixed_precision.experimental.policy": (f"{_KERAS}.policies",),
     "keras.models": (f"{_KERAS}.models",),
     "keras.losses": (f"{_KERAS}.losses", f"{_KERAS}.loss_classes"),
     "keras.optimizers": (f"{_KERAS}.optimizers",),
