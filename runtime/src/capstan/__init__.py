@@ -182,6 +182,8 @@ _MODULES = {
     "version": "capstan.api.version",
 }
 _ATTRIBUTES = {
+    "IndexedSlicesSpec": "capstan.api.indexed_slices_spec",
+    "OptionalSpec": "capstan.api.data_optional",
     "GradientTape": "capstan.api.gradient_tape",
     "AttrValue": "tensorboard.compat.proto.attr_value_pb2",
     "COMPILER_VERSION": "capstan.api.version",

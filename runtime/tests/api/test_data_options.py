@@ -16,6 +16,7 @@ def test_options_that_tune_a_dataset_are_accepted_and_change_no_element() -> Non
     options.experimental_threading.private_threadpool_size = 4
     options.experimental_stats.latency_all_edges = True
     options.experimental_distribute.auto_shard = False
+    options.experimental_stateful_whitelist = ["RandomUniform"]
     with tf.Graph().as_default(), tf.Session() as session:
         dataset = tf.data.Dataset.range(3).with_options(options)
         element = dataset.make_one_shot_iterator().get_next()

@@ -19,7 +19,6 @@ _RENAMED: Final = {
 """Names of before TensorFlow 1.0 that 1.x no longer had, with their successors."""
 _LACKED: Final = frozenset(
     (
-        "IndexedSlicesSpec",
         "decode_webp", "enable_eager_execution", "enable_tensor_equality", "enable_v2_behavior",
         "enable_v2_tensorshape", "is_built_with_xla",
         "tensor_scatter_nd_max", "tensor_scatter_nd_min", "types",

@@ -5,6 +5,7 @@ from typing import Any
 
 from capstan.api import data_structure
 from capstan.api.absent import absent
+from capstan.api.data_base import DatasetSpec
 from capstan.api.data_iterators import Iterator
 from capstan.api.data_options import Options
 from capstan.api.data_readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
@@ -12,6 +13,7 @@ from capstan.api.dataset import Dataset
 
 __all__ = [
     "Dataset",
+    "DatasetSpec",
     "FixedLengthRecordDataset",
     "Iterator",
     "Options",

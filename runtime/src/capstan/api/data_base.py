@@ -1,11 +1,10 @@
 """The parts that all groups of `tf.data.Dataset`'s methods share."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from capstan.api import data_structure
+from capstan.api import data_structure, nested_spec
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert, random_seed
 from capstan.framework import graph as graphs
@@ -59,41 +58,46 @@ class Base(Structured):
         return made
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetSpec:
-    """A component that is a dataset."""
+class DatasetSpec(nested_spec.NestedSpec):
+    """The type of a `tf.data.Dataset`, also as a component of another dataset.
 
-    element_spec: Any
-    legacy_class: type
-    """`tf.data.Dataset`."""
+    `element_spec` has the type of each component, in the structure of an element. `dataset_shape`
+    is not empty for a batch of datasets.
+    """
 
-    @property
-    def packed_type(self) -> dtypes.DType:
-        return dtypes.variant
+    __slots__ = ()
 
-    @property
-    def legacy_type(self) -> dtypes.DType:
-        return dtypes.variant
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+        super().__init__(element_spec, dataset_shape)
 
-    @property
-    def legacy_shape(self) -> tensor_shape.TensorShape:
-        return self.packed_shape
+    @staticmethod
+    def from_value(value: Base) -> "DatasetSpec":
+        """Return the type of a dataset."""
+        return DatasetSpec(value.element_spec)
 
     @property
-    def packed_shape(self) -> tensor_shape.TensorShape:
-        return tensor_shape.TensorShape([])
+    def element_spec(self) -> Any:
+        return self._structure
 
-    def with_shape(self, shape: tensor_shape.TensorShape) -> "DatasetSpec":
-        return self
+    @property
+    def value_type(self) -> type:
+        return Base._kind
 
-    def batched(self, count: int | None) -> "DatasetSpec":
-        return self
+    def _with(self, structure: Any, shape: tensor_shape.TensorShape) -> "DatasetSpec":
+        return DatasetSpec(structure, shape)
 
     def sliced(self) -> "DatasetSpec":
-        return self
+        if self._shape.ndims == 0:
+            raise ValueError("Unbatching a dataset is only supported for rank >= 1")
+        return DatasetSpec(self._structure, self._shape[1:])
 
     def unpacked(self, tensor: Any) -> Any:
-        return self.legacy_class(tensor, self.element_spec)
+        if self._shape.ndims == 0:
+            return Base._kind(tensor, self._structure)
+        return nested_spec.NestedVariant.of(tensor, self)
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self._structure!r}, {self._shape!r})"
 
 
 def int64(value: Any, name: str) -> Any:
@@ -141,7 +145,7 @@ def relaxed(spec: Any, found: Any) -> Any:
     others = iter(data_structure.flatten(found))
 
     def general(leaf: Any) -> Any:
-        sizes = leaf.legacy_shape.internal, next(others).legacy_shape.internal
+        sizes = leaf.shape.internal, next(others).shape.internal
         return leaf.with_shape(tensor_shape.TensorShape(shapes.most_general(*sizes)))
 
     return data_structure.mapped(general, spec)

@@ -52,9 +52,7 @@ class Batching(data_base.Base):
         A window begins `shift` elements (by default `size`) after the previous window, and
         takes every `stride`-th element.
         """
-        spec = data_structure.mapped(
-            lambda leaf: data_base.DatasetSpec(leaf, self._kind), self._spec
-        )
+        spec = data_structure.mapped(data_base.DatasetSpec, self._spec)
         return self._unary(
             "WindowDataset",
             data_base.int64(size, "size"),

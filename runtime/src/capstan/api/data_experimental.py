@@ -6,6 +6,7 @@ from typing import Any
 
 from capstan.api import data_base, data_structure
 from capstan.api.absent import absent
+from capstan.api.data_base import DatasetSpec as DatasetStructure
 from capstan.api.data_buckets import bucket_by_sequence_length
 from capstan.api.data_choice import (
     Counter,
@@ -18,6 +19,7 @@ from capstan.api.data_csv import CsvDataset, make_csv_dataset
 from capstan.api.data_files import make_batched_features_dataset, parse_example_dataset
 from capstan.api.data_grouping import Reducer, group_by_reducer, group_by_window, scan
 from capstan.api.data_optional import Optional, get_next_as_optional
+from capstan.api.data_optional import OptionalSpec as OptionalStructure
 from capstan.api.data_options import (
     DistributeOptions,
     MapVectorizationOptions,
@@ -31,6 +33,7 @@ from capstan.api.data_saveable import make_saveable_from_iterator
 from capstan.api.data_specs import (
     RaggedTensorStructure,
     SparseTensorStructure,
+    TensorArrayStructure,
     TensorStructure,
     from_variant,
     get_structure,
@@ -49,10 +52,12 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "Counter",
     "CsvDataset",
+    "DatasetStructure",
     "DistributeOptions",
     "MapVectorizationOptions",
     "OptimizationOptions",
     "Optional",
+    "OptionalStructure",
     "RaggedTensorStructure",
     "RandomDataset",
     "Reducer",
@@ -62,6 +67,7 @@ __all__ = [
     "StatsOptions",
     "Structure",
     "TFRecordWriter",
+    "TensorArrayStructure",
     "TensorStructure",
     "ThreadingOptions",
     "bucket_by_sequence_length",

@@ -53,7 +53,7 @@ def group_by_window(
         key = data_functions.trace(key_of, "group_by_window()", dataset._spec)
         _check_key(key)
         reduced = data_functions.trace(
-            reduce_func, "group_by_window()", number, data_base.DatasetSpec(dataset._spec, Dataset)
+            reduce_func, "group_by_window()", number, data_base.DatasetSpec(dataset._spec)
         )
         if not isinstance(reduced.spec, data_base.DatasetSpec):
             raise TypeError("`reduce_func` must return a `Dataset` object.")

@@ -1,13 +1,14 @@
 """`tf.data.experimental.Optional`: an element, or nothing (python/data/ops/optional_ops.py)."""
 
-from typing import Any
+from typing import Any, NoReturn
 
-from capstan.api import data_structure
+from capstan.api import data_structure, nested_spec
 from capstan.api.data_iterators import Iterator
+from capstan.core import tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
-__all__ = ["Optional", "get_next_as_optional"]
+__all__ = ["Optional", "OptionalSpec", "get_next_as_optional"]
 
 
 class Optional:
@@ -31,6 +32,10 @@ class Optional:
         return Optional(raw.OptionalNone(), value_structure)
 
     @property
+    def _component_spec(self) -> "OptionalSpec":
+        return OptionalSpec(self._spec)
+
+    @property
     def value_structure(self) -> Any:
         """The type of each component, such as a `tf.TensorSpec`, in the structure of a value."""
         return self._spec
@@ -49,6 +54,42 @@ class Optional:
         )
         found = values if isinstance(values, list) else [values]
         return data_structure.element(self._spec, found)
+
+
+class OptionalSpec(nested_spec.NestedSpec):
+    """The type of an Optional. In a dataset it is one variant.
+
+    `value_structure` has the type of each component, in the structure of a value.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, value_structure: Any) -> None:
+        super().__init__(value_structure)
+
+    @staticmethod
+    def from_value(value: Optional) -> "OptionalSpec":
+        """Return the type of an optional."""
+        return OptionalSpec(value.value_structure)
+
+    @property
+    def value_type(self) -> type:
+        return Optional
+
+    def _with(self, structure: Any, shape: tensor_shape.TensorShape) -> "OptionalSpec":
+        return OptionalSpec(structure)
+
+    def batched(self, count: int | None) -> NoReturn:
+        raise NotImplementedError("An optional cannot be batched. Batch its value first.")
+
+    def sliced(self) -> NoReturn:
+        raise NotImplementedError("An optional has no slices.")
+
+    def unpacked(self, tensor: Any) -> Optional:
+        return Optional(tensor, self._structure)
+
+    def __repr__(self) -> str:
+        return f"OptionalSpec({self._structure!r})"
 
 
 def get_next_as_optional(iterator: Iterator) -> Optional:

@@ -137,6 +137,7 @@ class Options(_Group):
         "experimental_distribute": _Option(DistributeOptions, DistributeOptions),
         "experimental_optimization": _Option(OptimizationOptions, OptimizationOptions),
         "experimental_slack": _Option(bool),
+        "experimental_stateful_whitelist": _Option(list),
         "experimental_stats": _Option(StatsOptions, StatsOptions),
         "experimental_threading": _Option(ThreadingOptions, ThreadingOptions),
     }

@@ -4,6 +4,7 @@ from typing import Any
 
 from capstan.api.dataset import Dataset
 from capstan.api.ragged.spec import RaggedTensorSpec
+from capstan.api.tensor_array_spec import TensorArraySpec
 from capstan.api.type_spec import SparseTensorSpec, TensorSpec
 
 
@@ -40,6 +41,13 @@ def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
 def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
     """Return `tf.SparseTensorSpec(shape, dtype)`."""
     return SparseTensorSpec(shape, dtype)
+
+
+def TensorArrayStructure(
+    dtype: Any, element_shape: Any, dynamic_size: bool, infer_shape: bool
+) -> TensorArraySpec:
+    """Return `tf.TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)`."""
+    return TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)
 
 
 def RaggedTensorStructure(dtype: Any, shape: Any, ragged_rank: int) -> RaggedTensorSpec:

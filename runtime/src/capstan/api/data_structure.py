@@ -12,6 +12,7 @@ from capstan.api.ragged import spec as ragged_spec
 from capstan.api.ragged import tensor as ragged_tensor
 from capstan.api.type_spec import SparseTensorSpec as SparseTensorSpec
 from capstan.api.type_spec import TensorSpec as TensorSpec
+from capstan.api.type_spec import TypeSpec
 from capstan.core import dtypes, tensor_shape
 from capstan.core import shapes as core_shapes
 from capstan.framework import convert, nest, sparse_tensor, tensor_array
@@ -22,7 +23,7 @@ _SPARSE = sparse_tensor.SparseTensor, sparse_tensor.SparseTensorValue
 
 
 def converted(value: Any, name: str = "component") -> Any:
-    """Return an element whose leaves are tensors, TensorArrays or datasets.
+    """Return an element whose leaves are tensors, TensorArrays, datasets or optionals.
 
     Raises:
         TypeError, ValueError: a leaf cannot be converted to a tensor.
@@ -31,7 +32,7 @@ def converted(value: Any, name: str = "component") -> Any:
 
     def convert_leaf(leaf: Any) -> Any:
         number = next(leaves)
-        if hasattr(leaf, "_dataset_spec"):
+        if hasattr(leaf, "_component_spec"):
             return leaf
         if isinstance(leaf, _SPARSE):
             return sparse_tensor.SparseTensor.from_value(leaf)
@@ -72,7 +73,7 @@ def spec_of(element: Any) -> Any:
             return ragged_spec.RaggedTensorSpec.from_value(leaf)
         if isinstance(leaf, tensor_array.TensorArray):
             return tensor_array_spec.TensorArraySpec.from_value(leaf)
-        found = getattr(leaf, "_dataset_spec", None)
+        found = getattr(leaf, "_component_spec", None)
         return found or TensorSpec(leaf.shape, leaf.dtype.base_dtype)
 
     return mapped(spec, element)
@@ -105,7 +106,7 @@ def _rows(leaf: Any) -> Any:
         return raw.SerializeManySparse(*parts, out_type=dtypes.variant)
     if isinstance(leaf, ragged_tensor.RaggedTensor):
         return leaf._to_variant(batched_input=True)
-    return leaf
+    return getattr(leaf, "_variant_tensor", leaf)
 
 
 def element(spec: Any, values: Sequence[Any]) -> Any:
@@ -157,7 +158,9 @@ def from_legacy(output_types: Any, output_shapes: Any = None, output_classes: An
     Raises:
         TypeError, ValueError: the types and the shapes have different structures.
     """
-    kinds = mapped(dtypes.as_dtype, output_types)
+    kinds = mapped(
+        lambda kind: kind if isinstance(kind, TypeSpec) else dtypes.as_dtype(kind), output_types
+    )
     leaves = flatten(kinds)
     if output_shapes is None:
         leaf_shapes = [tensor_shape.TensorShape(None)] * len(leaves)
@@ -168,9 +171,10 @@ def from_legacy(output_types: Any, output_shapes: Any = None, output_classes: An
     return mapped(lambda kind: _of_class(kind, *next(rest)), kinds)
 
 
-def _of_class(dtype: dtypes.DType, shape: tensor_shape.TensorShape, tensor_class: Any) -> Any:
-    if isinstance(tensor_class, ragged_spec.RaggedTensorSpec):
-        return tensor_class
+def _of_class(dtype: Any, shape: tensor_shape.TensorShape, tensor_class: Any) -> Any:
+    for given in (tensor_class, dtype):
+        if isinstance(given, TypeSpec):
+            return given
     is_sparse = tensor_class is sparse_tensor.SparseTensor
     return SparseTensorSpec(shape, dtype) if is_sparse else TensorSpec(shape, dtype)
 
@@ -195,7 +199,7 @@ def shapes_up_to(structure: Any, given: Any) -> list[tensor_shape.TensorShape]:
             )
         pairs = [(structure[key], given[key]) for key in sorted(structure)]
     else:
-        return [tensor_shape.TensorShape(given)]
+        return [tensor_shape.TensorShape(None if isinstance(given, TypeSpec) else given)]
     return [shape for part, shape_part in pairs for shape in shapes_up_to(part, shape_part)]
 
 

@@ -42,8 +42,10 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
         return f"<DatasetV1Adapter shapes: {self.output_shapes}, types: {self.output_types}>"
 
     @property
-    def _dataset_spec(self) -> data_base.DatasetSpec:
-        return data_base.DatasetSpec(self._spec, Dataset)
+    def _component_spec(self) -> data_base.DatasetSpec:
+        return data_base.DatasetSpec(self._spec)
+
+    _dataset_spec = _component_spec
 
     @staticmethod
     def from_tensors(tensors: Any) -> "Dataset":
@@ -65,9 +67,7 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
         element = data_structure.converted(tensors)
         stacked = data_structure.spec_of(element)
         spec = data_structure.mapped(lambda leaf: leaf.sliced(), stacked)
-        sizes = [
-            leaf.legacy_shape.with_rank_at_least(1)[0] for leaf in data_structure.flatten(stacked)
-        ]
+        sizes = [leaf.shape.with_rank_at_least(1)[0] for leaf in data_structure.flatten(stacked)]
         for size in sizes[1:]:
             sizes[0].assert_is_compatible_with(size)
         flat = data_structure.stacked_tensors(element)
@@ -255,7 +255,7 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
             return data_iterators.Iterator._of(resource, initializer, self._spec)
 
 
-Dataset._kind = Dataset
+data_base.Base._kind = Dataset
 
 
 def made(op: str, spec: Any, *inputs: Any, **attrs: Any) -> Dataset:
