@@ -19,8 +19,10 @@ def made(tf: Any) -> list[Any]:
     parts = [tf.TensorSpec(shape, tf.int32) for shape in SHAPES]
     pair = (parts[1], {"a": tf.TensorSpec([], tf.string)})
     wider = (parts[2], {"a": tf.TensorSpec([], tf.string)})
+    other = (tf.TensorSpec([], tf.float32), {"a": tf.TensorSpec([], tf.string)})
+    inner = (parts[1], {"a": tf.TensorSpec([], tf.int32)})
     return [
-        *(tf.data.DatasetSpec(each) for each in (*parts, pair, wider)),
+        *(tf.data.DatasetSpec(each) for each in (*parts, pair, wider, other, inner)),
         tf.data.DatasetSpec(parts[0], [3]),
         *(tf.OptionalSpec(each) for each in (*parts, pair, wider)),
         *(tf.IndexedSlicesSpec(shape, tf.int32) for shape in SHAPES),
