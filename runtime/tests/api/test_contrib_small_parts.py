@@ -264,11 +264,17 @@ def test_a_bounded_type_checks_its_bounds() -> None:
         tf.contrib.framework.BoundedTensorSpec([2], tf.float32, [0, 1, 2], 5.0)
 
 
-def test_a_variable_gets_zeros() -> None:
-    variable = tf.Variable([1.0, 2.0])
+@pytest.mark.parametrize("use_resource", [True, False])
+def test_a_variable_without_a_value_gets_zeros(use_resource: bool) -> None:
+    variable = tf.Variable([1.0, 2.0], use_resource=use_resource)
+    make_zeros = tf.contrib.framework.zero_initializer(variable)
     with tf.Session() as session:
-        session.run(tf.contrib.framework.zero_initializer(variable))
+        session.run(make_zeros)
         np.testing.assert_equal(session.run(variable), [0, 0])
+        session.run(variable.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="input is already initialized"):
+            session.run(make_zeros)
+        np.testing.assert_equal(session.run(variable), [1, 2])
 
 
 def test_an_equation_is_solved_between_the_steps() -> None:

@@ -41,9 +41,10 @@ class IndexedSlicesSpec(TypeSpec):
     def from_value(cls, value: IndexedSlices) -> "IndexedSlicesSpec":
         """Return the type of an IndexedSlices."""
         kind = None if value.dense_shape is None else value.dense_shape.dtype.base_dtype
+        rows = tensor_shape.TensorShape([None]).concatenate(value.values.shape[1:])
         return cls(
-            value.shape, value.dtype.base_dtype, value.indices.dtype.base_dtype, kind,
-            value.indices.shape,
+            rows.merge_with(value.shape), value.dtype.base_dtype, value.indices.dtype.base_dtype,
+            kind, value.indices.shape.merge_with(value.values.shape[:1]),
         )  # fmt: skip
 
     @property
@@ -81,8 +82,11 @@ class IndexedSlicesSpec(TypeSpec):
     __hash__ = TypeSpec.__hash__
 
     def __repr__(self) -> str:
-        parts = (self._shape, *self._kinds, self._indices_shape)
-        return f"IndexedSlicesSpec({', '.join(map(repr, parts))})"
+        return f"IndexedSlicesSpec({', '.join(map(repr, self._serialize()))})"
+
+    def _serialize(self) -> tuple[Any, ...]:
+        """Return the arguments of the constructor."""
+        return (self._shape, *self._kinds, self._indices_shape)
 
     def unpacked(self, tensor: Any) -> Any:
         raise TypeError("An IndexedSlices cannot be a component of a dataset.")

@@ -83,10 +83,11 @@ class RaggedTensorSpec(TypeSpec):
     __hash__ = TypeSpec.__hash__
 
     def __repr__(self) -> str:
-        return (
-            f"RaggedTensorSpec({self._shape!r}, {self._dtype!r}, {self._ragged_rank}, "
-            f"{self._row_splits_dtype!r})"
-        )
+        return f"RaggedTensorSpec({', '.join(map(repr, self._serialize()))})"
+
+    def _serialize(self) -> tuple[Any, ...]:
+        """Return the arguments of the constructor."""
+        return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype
 
     # --- a component of the elements of a dataset
 

@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from capstan.api import creation_ops, state_ops, variable_scope, variables
+from capstan.api import control_flow_ops, creation_ops, state_ops, variable_scope, variables
 from capstan.contrib.framework import argument_scopes
 from capstan.core import devices, dtypes
 from capstan.framework import collections as keys
 from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
 
 _KEYS = keys.GraphKeys
 
@@ -243,10 +244,15 @@ class VariableDeviceChooser:
 def zero_initializer(ref: Any, use_locking: bool = True, name: str = "zero_initializer") -> Any:
     """Return an operation that gives a variable of known shape its first value, zeros.
 
+    If the variable has a value, the step raises InvalidArgumentError.
+
     Raises:
         ValueError: the shape is not fully known.
     """
     if not ref.shape.is_fully_defined():
         raise ValueError(f"zero_initializer needs a known shape, but {ref} has {ref.shape}")
-    zeros = creation_ops.zeros(ref.shape, ref.dtype.base_dtype)
-    return state_ops.assign(ref, zeros, use_locking=use_locking, name=name)
+    is_new = raw.LogicalNot(state_ops.is_variable_initialized(ref))
+    check = control_flow_ops.Assert(is_new, ["input is already initialized"])
+    with graphs.get_default_graph().control_dependencies([check]):
+        zeros = creation_ops.zeros(ref.shape, ref.dtype.base_dtype)
+        return state_ops.assign(ref, zeros, use_locking=use_locking, name=name)

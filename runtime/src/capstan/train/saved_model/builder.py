@@ -201,14 +201,21 @@ def _sharded_saver() -> savers.Saver:
 def _check_signatures(signature_def_map: Mapping[str, Any]) -> None:
     for signature in signature_def_map.values():
         for info in (*signature.inputs.values(), *signature.outputs.values()):
-            if info.WhichOneof("encoding") is None or not info.dtype:
-                raise AssertionError(
-                    f"Invalid `tensor_info`: {info}. Each TensorInfo of a signature must have a "
-                    "name and a dtype: make it with tf.saved_model.utils.build_tensor_info"
-                )
+            _check_info(info)
     for key in (constants.INIT_OP_SIGNATURE_KEY, constants.TRAIN_OP_SIGNATURE_KEY):
         if key in signature_def_map:
             raise KeyError(f'SignatureDef map key "{key}" is reserved. Use a different key')
+
+
+def _check_info(info: Any) -> None:
+    if info.WhichOneof("encoding") == "composite_tensor":
+        for component in info.composite_tensor.components:
+            _check_info(component)
+    elif info.WhichOneof("encoding") is None or not info.dtype:
+        raise AssertionError(
+            f"Invalid `tensor_info`: {info}. Each TensorInfo of a signature must have a name and a "
+            "dtype: make it with tf.saved_model.utils.build_tensor_info"
+        )
 
 
 def _add_collections(

@@ -7,12 +7,21 @@ from typing import Any
 
 from capstan.framework import graph as graphs
 from capstan.framework.sparse_tensor import SparseTensor
+from capstan.train.saved_model import composite_infos
 
 
 def build_tensor_info(tensor: Any) -> Any:
-    """Return the TensorInfo of a tensor, a variable or a SparseTensor."""
+    """Return the TensorInfo of a tensor, a variable, or a value that is several tensors.
+
+    Such values are a SparseTensor, a RaggedTensor, and an IndexedSlices.
+    """
     from tensorboard.compat.proto import meta_graph_pb2
 
+    parts = composite_infos.components(tensor)
+    if parts is not None:
+        info = meta_graph_pb2.TensorInfo()
+        composite_infos.fill(info.composite_tensor, tensor, [*map(build_tensor_info, parts)])
+        return info
     info = meta_graph_pb2.TensorInfo(
         dtype=tensor.dtype.as_datatype_enum, tensor_shape=tensor.get_shape().as_proto()
     )
@@ -37,7 +46,7 @@ def build_tensor_info_from_op(op: graphs.Operation) -> Any:
 def get_tensor_from_tensor_info(
     tensor_info: Any, graph: graphs.Graph | None = None, import_scope: str | None = None
 ) -> Any:
-    """Return the tensor or SparseTensor of a graph that a TensorInfo names.
+    """Return the tensor, or the value that is several tensors, of a graph that a TensorInfo names.
 
     The default for `graph` is the default graph. If `import_scope` is given, the names in the graph
     begin with it and a slash.
@@ -61,6 +70,8 @@ def get_tensor_from_tensor_info(
             found(parts.values_tensor_name),
             found(parts.dense_shape_tensor_name),
         )
+    if encoding == "composite_tensor":
+        return composite_infos.value_of(tensor_info.composite_tensor, found)
     raise ValueError(
         f"Invalid TensorInfo.encoding: {encoding}. Write a TensorInfo with `name` for a dense "
         "tensor, or with `coo_sparse` for a SparseTensor"
