@@ -100,7 +100,8 @@ from capstan.framework.convert import (
     convert_to_tensor_or_indexed_slices,
 )
 from capstan.framework.defaults import get_default_session
-from capstan.framework.gradients import AggregationMethod, UnconnectedGradients, gradients
+from capstan.framework.gradient_sums import AggregationMethod
+from capstan.framework.gradients import UnconnectedGradients, gradients
 from capstan.framework.graph import (
     Graph,
     Operation,

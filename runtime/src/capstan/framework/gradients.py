@@ -12,6 +12,7 @@ from capstan.framework import (
     convert,
     facts,
     forward_call,
+    gradient_sums,
     indexed_slices,
     loop_gradients,
     reverse_pass,
@@ -19,15 +20,6 @@ from capstan.framework import (
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.framework.static_raw import static_raw
-
-
-class AggregationMethod:
-    """Methods to add several gradients of one tensor. In Capstan, all have the same effect."""
-
-    ADD_N = 0
-    DEFAULT = ADD_N
-    EXPERIMENTAL_TREE = 1
-    EXPERIMENTAL_ACCUMULATE_N = 2
 
 
 class UnconnectedGradients(enum.Enum):
@@ -55,6 +47,7 @@ def gradients(
     the weights of the ys (default: ones of their shapes). Tensors in `stop_gradients` count as
     constants. `colocate_gradients_with_ops` places each gradient with the operation that it
     belongs to. `gate_gradients` makes all gradients of one operation available at once.
+    `aggregation_method` says how several gradients of one tensor are added.
 
     Raises:
         LookupError: an operation between the xs and the ys has no gradient.
@@ -63,7 +56,7 @@ def gradients(
         ValueError: `grad_ys` does not match `ys`, the tensors belong to different graphs, a loop of
             TensorFlow 1 between the xs and the ys is outside of the function that calls this,
             `unconnected_gradients` is unknown, or `aggregation_method` is not a constant of
-            `tf.AggregationMethod`, which has no other effect.
+            `tf.AggregationMethod`.
     """
     if unconnected_gradients not in (*UnconnectedGradients, "none", "zero"):
         raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
@@ -95,6 +88,7 @@ def gradients(
             gradients,
             colocate=colocate_gradients_with_ops,
             gate=gate_gradients,
+            method=aggregation_method or gradient_sums.AggregationMethod.DEFAULT,
         )
         for index, (y, seed) in enumerate(zip(targets, given, strict=True)):
             reverse.receive(y, _seed(y, seed, index))

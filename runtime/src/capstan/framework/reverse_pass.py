@@ -17,11 +17,11 @@ from capstan.core import dtypes
 from capstan.framework import (
     closures,
     control_context,
-    convert,
     facts,
     forward_call,
     func_graph,
     function_gradient,
+    gradient_sums,
     grouping,
     indexed_slices,
     loop_gradients,
@@ -29,7 +29,6 @@ from capstan.framework import (
     registered_gradients,
 )
 from capstan.framework import graph as graphs
-from capstan.framework.raw import raw
 from capstan.framework.static_raw import static_raw
 
 _TRAINABLE = frozenset(
@@ -61,7 +60,7 @@ class ReversePass:
     returns gradients of inputs that are not on the path. The pass drops these gradients before any
     operation waits for them, so no step computes them. `differentiate` is `tf.gradients`, for the
     bodies of functions. With `colocate`, a gradient is placed with its operation. With `gate`, all
-    gradients of one operation become available at once.
+    gradients of one operation become available at once. `method` is one of `AggregationMethod`.
     """
 
     def __init__(
@@ -75,6 +74,7 @@ class ReversePass:
         *,
         colocate: bool,
         gate: bool,
+        method: int,
     ) -> None:
         self._graph = graph
         self._sources = set(sources)
@@ -84,6 +84,7 @@ class ReversePass:
         self._differentiate = differentiate
         self._colocate = colocate
         self._gate = gate
+        self._method = method
         self._gradients: dict[graphs.Tensor, list[Any]] = {}
         # The number of reads of an operation's outputs that the pass has not visited yet.
         self._pending: dict[graphs.Operation, int] = defaultdict(int)
@@ -110,10 +111,8 @@ class ReversePass:
         if not parts:
             return None
         if len(parts) > 1:
-            # The sum runs where the first gradient is computed. At the variable, every gradient
-            # would have to travel to the parameter server.
-            with self._graph.colocate_with(parts[0].op, ignore_existing=True):
-                self._gradients[tensor] = parts = [_sum(parts)]
+            found = gradient_sums.total(self._graph, tensor.op, parts, self._method)
+            self._gradients[tensor] = parts = [found]
         return parts[0]
 
     def run(self, targets: Sequence[graphs.Operation]) -> None:
@@ -264,19 +263,3 @@ def _check_shape(op: graphs.Operation, tensor: graphs.Tensor, gradient: Any) -> 
             f"operation: {op.name}.  Input: {tensor.name}. Original input shape: {tensor.shape}.  "
             f"Calculated input gradient shape: {gradient.shape}"
         ) from None
-
-
-def _sum(parts: Sequence[Any]) -> Any:
-    if all(isinstance(part, indexed_slices.IndexedSlices) for part in parts):
-        return indexed_slices.IndexedSlices(
-            raw.ConcatV2([part.values for part in parts], 0),
-            raw.ConcatV2(_same_type([part.indices for part in parts]), 0),
-            parts[0].dense_shape,
-        )
-    return raw.AddN([convert.convert_to_tensor(part) for part in parts])
-
-
-def _same_type(indices: Sequence[graphs.Tensor]) -> list[Any]:
-    if len({tensor.dtype.base_dtype for tensor in indices}) == 1:
-        return list(indices)
-    return [raw.Cast(tensor, DstT=dtypes.int64) for tensor in indices]
