@@ -46,9 +46,11 @@ def changed_variables(session: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["plain", "norm", "depthwise"])
-@pytest.mark.parametrize("is_training", [False, True])
+@pytest.mark.parametrize(
+    ("is_training", "is_training_rewrite"), [(False, False), (True, True), (True, False)]
+)
 def test_a_delay_keeps_the_values_and_gradients_of_the_network(
-    kind: str, is_training: bool
+    kind: str, is_training: bool, is_training_rewrite: bool
 ) -> None:
     results = []
     for is_rewritten in (False, True):
@@ -58,7 +60,7 @@ def test_a_delay_keeps_the_values_and_gradients_of_the_network(
             originals = tf.global_variables()
             if is_rewritten:
                 rewrite = tf.contrib.quantize.experimental_create_eval_graph
-                if is_training:
+                if is_training_rewrite:
                     rewrite = tf.contrib.quantize.experimental_create_training_graph
                 rewrite(quant_delay=1000)
                 assert len(tf.global_variables()) > len(originals)
@@ -164,6 +166,81 @@ def test_a_sum_of_two_branches_is_rounded_once() -> None:
     names = {variable.op.name for variable in tf.global_variables()}
     assert {"left/weights_quant/min", "left/conv_quant/min", "act_quant/min"} <= names
     assert not any("add_quant" in name for name in names)
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_sum_behind_an_activation_is_rounded_under_the_name_of_its_scope(is_read: bool) -> None:
+    with tf.Graph().as_default() as graph:
+        with tf.name_scope("block"):
+            net = slim.conv2d(IMAGES, 3, 3, activation_fn=tf.nn.relu6) + IMAGES
+        if is_read:
+            tf.sigmoid(net)
+        tf.contrib.quantize.create_training_graph()
+        names = rounding_ops(graph)
+    assert "block/post_activation_bypass_quant/FakeQuantWithMinMaxVars" in names
+    assert not [name for name in names if "activation_Add" in name]
+
+
+def test_a_sum_behind_an_activation_and_before_another_is_not_rounded() -> None:
+    with tf.Graph().as_default() as graph:
+        tf.nn.relu(slim.conv2d(IMAGES, 3, 3, activation_fn=tf.nn.relu6) + IMAGES)
+        tf.contrib.quantize.create_training_graph()
+        names = rounding_ops(graph)
+    assert names == [f"Conv/{kind}_quant/FakeQuantWithMinMaxVars" for kind in ("weights", "act")]
+
+
+def test_the_operation_that_ends_a_delay_has_tensorflows_name() -> None:
+    with tf.Graph().as_default() as graph:
+        slim.conv2d(IMAGES, 3, 3)
+        tf.contrib.quantize.create_training_graph(quant_delay=7)
+        for kind in ("weights", "act"):
+            due = graph.get_operation_by_name(f"Conv/{kind}_quant/activate_quant")
+            assert due.type == "GreaterEqual"
+            assert tf.get_static_value(due.inputs[1]) == 7
+            assert due.inputs[1].op.name == f"{due.name}/y"
+
+
+def test_a_name_scope_around_the_rewrite_is_not_repeated() -> None:
+    with tf.Graph().as_default() as graph:
+        with tf.name_scope("tower"):
+            slim.conv2d(IMAGES, 3, 3)
+            tf.contrib.quantize.create_training_graph(quant_delay=7)
+        names = [op.name for op in graph.get_operations()]
+    assert "tower/Conv/weights_quant/FakeQuantWithMinMaxVars" in names
+    assert not [name for name in names if name.startswith("tower/tower/")]
+
+
+def test_the_ranges_of_a_partitioned_layer_are_in_one_part() -> None:
+    parts = tf.fixed_size_partitioner(2)
+    with tf.Graph().as_default(), tf.variable_scope("model", partitioner=parts):
+        slim.conv2d(IMAGES, 3, 3)
+        tf.contrib.quantize.create_training_graph()
+        names = [variable.op.name for variable in tf.global_variables()]
+    assert "model/Conv/weights/part_0" in names
+    assert "model/Conv/act_quant/min" in names
+    assert not [name for name in names if "quant" in name and "part" in name]
+
+
+def test_a_layer_that_a_copy_separates_from_its_normalization_is_rounded_once() -> None:
+    with tf.Graph().as_default() as graph:
+        net = tf.identity(slim.conv2d(IMAGES, 3, 3, activation_fn=None, biases_initializer=None))
+        tf.identity(slim.batch_norm(net))
+        tf.contrib.quantize.create_training_graph()
+        names = rounding_ops(graph)
+    assert names == [f"Conv/{kind}_quant/FakeQuantWithMinMaxVars" for kind in ("weights", "act")]
+
+
+def test_the_average_of_a_range_has_tensorflows_name() -> None:
+    with tf.Graph().as_default() as graph:
+        slim.conv2d(IMAGES, 3, 3)
+        tf.contrib.quantize.create_training_graph()
+        rounding = graph.get_operation_by_name("Conv/act_quant/FakeQuantWithMinMaxVars")
+        ends = [tensor.op.name for tensor in rounding.inputs[1:]]
+    assert ends == ["Conv/act_quant/AssignMinEma", "Conv/act_quant/AssignMaxEma"]
+
+
+def rounding_ops(graph: tf.Graph) -> list[str]:
+    return [op.name for op in graph.get_operations() if op.type == "FakeQuantWithMinMaxVars"]
 
 
 def test_only_a_scope_is_rounded() -> None:

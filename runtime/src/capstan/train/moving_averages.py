@@ -231,6 +231,7 @@ def _assign_debiased(variable: Any, value: Any, rate: Any) -> Any:
             dtype=variable.dtype.base_dtype,
             trainable=False,
         )
+    with graph.colocate_with(variable.op):
         updated = state_ops.assign_sub(biased, (biased - value) * rate)
         count = local_step.assign_add(1)
         divisor = 1 - raw.Pow(1.0 - rate, count)

@@ -14,7 +14,8 @@ from capstan.framework.raw import raw
 
 LAYERS: Final = ("Conv2D", "DepthwiseConv2dNative", "MatMul")
 """The ops whose weights are rounded."""
-_NORMS: Final = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+NORMS: Final = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+"""The normalizations that are folded."""
 
 
 class _Match(NamedTuple):
@@ -44,7 +45,7 @@ def fold(graph: Any, *, is_training: bool) -> dict[Any, Any]:
 
 def _matches(graph: Any) -> Iterator[_Match]:
     for norm in graph.get_operations():
-        if norm.type not in _NORMS or not norm.outputs[0].consumers():
+        if norm.type not in NORMS or not norm.outputs[0].consumers():
             continue
         layer, output = norm.inputs[0].op, norm.outputs[0]
         is_reshaped = layer.type == "Reshape"
@@ -63,10 +64,11 @@ def _folded(match: _Match, *, is_training: bool) -> tuple[Any, Any]:
     inputs, weights = layer.inputs
     gamma, beta = norm.inputs[1], norm.inputs[2]
     epsilon = norm.get_attr("epsilon")
-    moving = _moving_averages(norm) if is_training else None
+    uses_batch = norm.get_attr("is_training")
+    moving = _moving_averages(norm) if is_training and uses_batch else None
     with context.name_scope("BatchNorm_Fold"):
         mean, variance = norm.inputs[3], norm.inputs[4]
-        if moving is not None:
+        if uses_batch:
             mean, variance = nn_moments.moments(norm.inputs[0], _axes(norm))
         sigma = math_ops.rsqrt(variance + epsilon)
         multiplier = gamma * sigma
@@ -83,7 +85,7 @@ def _folded(match: _Match, *, is_training: bool) -> tuple[Any, Any]:
     scaled = math_ops.multiply(weights, shaped[0], name="mul_fold")
     made = _clone(layer, inputs, scaled)
     result = made
-    if norm.type in _NORMS and norm.get_attr("data_format") == b"NCHW":
+    if norm.type in NORMS and norm.get_attr("data_format") == b"NCHW":
         bias, correction = (
             None if each is None else array_ops.reshape(each, (-1, 1, 1))
             for each in (bias, correction)
@@ -99,14 +101,12 @@ def _axes(norm: Any) -> list[int]:
     return [0, 2, 3] if norm.get_attr("data_format") == b"NCHW" else [0, 1, 2]
 
 
-def _moving_averages(norm: Any) -> tuple[Any, Any] | None:
-    """Return the moving mean and variance, or None if the normalization uses them itself.
+def _moving_averages(norm: Any) -> tuple[Any, Any]:
+    """Return the moving mean and variance that a normalization by the batch updates.
 
     Raises:
         ValueError: nothing subtracts the statistics of a batch from the moving averages.
     """
-    if not norm.get_attr("is_training"):
-        return None
     found = []
     for output in norm.outputs[1:3]:
         waiting = [output]

@@ -78,7 +78,10 @@ def _quantized(
     inputs: Any, per_channel: bool, initial: tuple[float, float], collection: str | None,
     name: str, reuse: Any, is_training: bool, bits: int, narrow: bool, symmetric: bool, keep: Any,
 ) -> Any:  # fmt: skip
-    with scope_block.variable_scope(None, default_name=name, values=(inputs,), reuse=reuse):
+    with scope_block.variable_scope(
+        None, default_name=name, values=(inputs,), reuse=reuse
+    ) as scope:
+        scope.set_partitioner(None)  # The ends of a range are not worth several parts.
         shape = [inputs.shape.as_list()[-1]] if per_channel else []
         ends = [
             _variable(end, shape, value, collection)

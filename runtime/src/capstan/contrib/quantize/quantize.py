@@ -59,6 +59,7 @@ class _Rewriting:
         self._options = options
         self._done: set[Any] = set()
         self._scope = f"{options.scope.rstrip('/')}/" if options.scope else ""
+        self._outer = f"{graph.get_name_scope()}/"
 
     def add_layer(self, layer: Any, tail: Any) -> None:
         """Round the weights of a layer, its activation, and both sides of a sum before it."""
@@ -73,16 +74,16 @@ class _Rewriting:
             sums = None
             next_layer = _reader(layer, batch_norms.LAYERS)
             activation = tail or (layer if next_layer is not None else None)
-        if activation is None:
+        if activation is None or _was_folded(activation):
             return
         self._add(context, "weights_quant", layer.inputs[1].op, ends=_READERS)
         outer = context.rpartition("/")[0] if sums is not None else context
+        after = _reader(activation, _SUMS)
         self._add(outer, "act_quant", activation, low=0.0)
         if sums is not None:
             self._add(context, "conv_quant", tail, ends=_BOTH)
             if _reader(sums, _ACTIVATIONS) is None:
                 self._add(outer, "add_quant", sums, ends=_BOTH)
-        after = _reader(activation, _SUMS)
         if after is not None and _reader(after, _RELUS) is None and activation is not tail:
             self._add(after.name.rpartition("/")[0], "post_activation_bypass_quant", after)
 
@@ -126,7 +127,7 @@ class _Rewriting:
         if not all(each.startswith(self._scope) for each in names) or _is_rounded(inputs):
             return
         options = self._options
-        prefix = f"{context}/{name}" if context else name
+        prefix = (f"{context}/{name}" if context else name).removeprefix(self._outer)
         more: dict[str, Any] = {
             "init_min": low,
             "is_training": options.is_training,
@@ -141,7 +142,9 @@ class _Rewriting:
         else:
             rounded = quant_ops.MovingAvgQuantize(inputs, num_bits=options.activation_bits, **more)
         if options.quant_delay > 0:
-            is_due = raw.GreaterEqual(_step(self._graph), options.quant_delay)
+            is_due = raw.GreaterEqual(
+                _step(self._graph), options.quant_delay, name=f"{prefix}/activate_quant"
+            )
             rounded = cond_ops.cond(
                 is_due, lambda: rounded, lambda: inputs, name=f"{prefix}/delayed_quant"
             )
@@ -156,6 +159,11 @@ def _has_weights(layer: Any) -> bool:
     while source.type in ("Identity", "ConcatV2"):
         source = source.inputs[0].op
     return source.type in ("Variable", "VariableV2")
+
+
+def _was_folded(op: Any) -> bool:
+    """Return whether an operation only passes a layer on to a normalization, which is folded."""
+    return op.type == "Identity" and _reader(op, batch_norms.NORMS) is not None
 
 
 def _reader(op: Any, types: Sequence[str]) -> Any:
