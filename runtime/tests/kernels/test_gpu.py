@@ -243,6 +243,16 @@ def test_a_scalar_index_takes_one_element_of_a_vector(op: str) -> None:
     check_equal(op, [np.float32([3, 4]), np.int64(1), *axis], {})
 
 
+@pytest.mark.parametrize("count", [2, 10_000])
+def test_indices_of_a_gpu_mark_32_bit_integers_of_the_host(count: int) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.int64, [count])
+        with tf.device("/gpu:0"):
+            marks = tf.one_hot(fed + 1, 3, dtype=tf.int32)
+        found = session.run(marks, {fed: np.arange(count) % 2})
+    np.testing.assert_array_equal(found, np.eye(3, dtype=np.int32)[np.arange(count) % 2 + 1])
+
+
 def check_equal(op: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> None:
     """Run a call of an op on the strict device and on the CPU, and compare the outputs."""
     feeds: dict[Any, Any] = {}

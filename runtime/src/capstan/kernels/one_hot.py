@@ -4,7 +4,7 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels.memory import beside, is_on_host, numbers
+from capstan.kernels.memory import beside, is_on_host, numbers, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -25,6 +25,8 @@ def _one_hot(node: NodeContext) -> Function:
             if value.ndim:
                 raise invalid(f"{name} must be a scalar, but got: {show(value.shape)}")
         at = indices.ndim if axis == -1 else axis
+        if is_on_host(on):
+            indices = on_host(indices)  # A GPU has 64-bit indices, but no 32-bit results.
         if is_on_host(on) and indices.ndim and indices.size * count >= _MANY:
             return _marked(indices, at, count, on, off, out)
         classes = numbers(count, on).reshape(count, *(1,) * (indices.ndim - at))
