@@ -1,7 +1,7 @@
 """Models of lists of steps (contrib/legacy_seq2seq/python/ops/seq2seq.py)."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from capstan.api import (
@@ -15,10 +15,12 @@ from capstan.api import (
     scope_block,
     variable_scope,
 )
+from capstan.api.rnn import cells as rnn_cells
 from capstan.api.rnn import loops
 from capstan.contrib import legacy_attention, rnn_wrappers
 from capstan.contrib.legacy_decoder import rnn_decoder
 from capstan.core import dtypes
+from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -165,6 +167,88 @@ def embedding_attention_seq2seq(
             )  # fmt: skip
 
         return _chosen(feed_previous, decoded, state)
+
+
+def embedding_tied_rnn_seq2seq(
+    encoder_inputs: Steps, decoder_inputs: Steps, cell: Any, num_symbols: int, embedding_size: int,
+    num_decoder_symbols: int | None = None, output_projection: Any = None,
+    feed_previous: Any = False, dtype: Any = None, scope: Any = None,
+) -> Outputs:  # fmt: skip
+    """Return what `embedding_rnn_seq2seq` returns, for an encoder that is also the decoder.
+
+    Both share the variables of the cell and the vectors of ids. Without `output_projection`, the
+    outputs are logits of the first `num_decoder_symbols` classes, by default of all.
+
+    Raises:
+        ValueError: the projection does not fit the classes.
+    """
+    name = scope or "embedding_tied_rnn_seq2seq"
+    with scope_block.variable_scope(name, dtype=dtype) as block:
+        kind = block.dtype
+        if output_projection is not None:
+            for part, shape in zip(
+                output_projection, ([None, num_symbols], [num_symbols]), strict=True
+            ):
+                tensor = convert.convert_to_tensor(part, kind)
+                tensor.shape.assert_is_compatible_with(shape)
+        table = variable_scope.get_variable("embedding", [num_symbols, embedding_size], kind)
+        inputs, following = (
+            [gather_ops.embedding_lookup(table, step) for step in steps]
+            for steps in (encoder_inputs, decoder_inputs)
+        )
+        if output_projection is None:
+            cell = rnn_wrappers.OutputProjectionWrapper(cell, num_decoder_symbols or num_symbols)
+
+        def decoded(is_fed: bool, is_trained: bool) -> Outputs:
+            feedback = _feedback(table, output_projection, is_trained) if is_fed else None
+            return tied_rnn_seq2seq(inputs, following, cell, feedback, kind)
+
+        zeros = cell.zero_state(array_ops.shape(encoder_inputs[0])[0], kind)
+        return _chosen(feed_previous, decoded, zeros)
+
+
+def one2many_rnn_seq2seq(
+    encoder_inputs: Steps, decoder_inputs_dict: Mapping[str, Steps], enc_cell: Any,
+    dec_cells_dict: Mapping[str, Any], num_encoder_symbols: int,
+    num_decoder_symbols_dict: Mapping[str, int], embedding_size: int, feed_previous: Any = False,
+    dtype: Any = None, scope: Any = None,
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:  # fmt: skip
+    """Return the outputs and the last states of several decoders of one encoder, by their names.
+
+    Raises:
+        TypeError: a cell is not an RNNCell.
+        ValueError: the decoders have other names than their inputs.
+    """
+    if not isinstance(enc_cell, rnn_cells.RNNCell):
+        raise TypeError(f"enc_cell is not an RNNCell: {type(enc_cell)}")
+    if set(dec_cells_dict) != set(decoder_inputs_dict):
+        raise ValueError("keys of dec_cells_dict != keys of decoder_inputs_dict")
+    for cell in dec_cells_dict.values():
+        if not isinstance(cell, rnn_cells.RNNCell):
+            raise TypeError(f"dec_cell is not an RNNCell: {type(cell)}")
+    found = {}
+    with scope_block.variable_scope(scope or "one2many_rnn_seq2seq", dtype=dtype) as block:
+        encoder = rnn_wrappers.EmbeddingWrapper(enc_cell, num_encoder_symbols, embedding_size)
+        _, start = loops.static_rnn(encoder, encoder_inputs, dtype=block.dtype)
+        for name, inputs in decoder_inputs_dict.items():
+            count = num_decoder_symbols_dict[name]
+            with scope_block.variable_scope(f"one2many_decoder_{name}"):
+                cell = rnn_wrappers.OutputProjectionWrapper(dec_cells_dict[name], count)
+
+                def decoded(
+                    is_fed: bool,
+                    _: bool,
+                    inputs: Any = inputs,
+                    cell: Any = cell,
+                    count: Any = count,
+                ) -> Outputs:
+                    return embedding_rnn_decoder(
+                        inputs, start, cell, count, embedding_size, feed_previous=is_fed
+                    )
+
+                found[name] = _chosen(feed_previous, decoded, start)
+    outputs = {name: each[0] for name, each in found.items()}
+    return outputs, {name: each[1] for name, each in found.items()}
 
 
 def _chosen(feed_previous: Any, decoded: Callable[[bool, bool], Outputs], like: Any) -> Outputs:

@@ -13,6 +13,8 @@ from capstan.contrib.legacy_models import embedding_attention_decoder as embeddi
 from capstan.contrib.legacy_models import embedding_attention_seq2seq as embedding_attention_seq2seq
 from capstan.contrib.legacy_models import embedding_rnn_decoder as embedding_rnn_decoder
 from capstan.contrib.legacy_models import embedding_rnn_seq2seq as embedding_rnn_seq2seq
+from capstan.contrib.legacy_models import embedding_tied_rnn_seq2seq as embedding_tied_rnn_seq2seq
+from capstan.contrib.legacy_models import one2many_rnn_seq2seq as one2many_rnn_seq2seq
 from capstan.contrib.legacy_models import tied_rnn_seq2seq as tied_rnn_seq2seq
 from capstan.core import alias, public
 
