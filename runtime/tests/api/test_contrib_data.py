@@ -25,10 +25,28 @@ def drained(dataset: Any) -> list[Any]:
 
 
 def test_the_transformations_of_data_experimental_have_their_old_names() -> None:
-    for name in ("map_and_batch", "parallel_interleave", "shuffle_and_repeat", "AUTOTUNE"):
+    for name in (
+        *("AUTOTUNE", "CheckpointInputPipelineHook", "StatsAggregator", "TFRecordWriter"),
+        *("latency_stats", "map_and_batch", "parallel_interleave", "shuffle_and_repeat"),
+    ):
         assert getattr(data, name) is getattr(tf.data.experimental, name)
+        assert name in dir(data)
     with pytest.raises(AttributeError, match=r"'capstan\.contrib\.data' .* 'LMDBDataset'"):
         _ = data.LMDBDataset
+
+
+def test_an_aggregator_gets_what_a_dataset_measures() -> None:
+    aggregator = data.StatsAggregator()
+    dataset = tf.data.Dataset.range(3).apply(data.latency_stats("time"))
+    assert drained(dataset.apply(data.set_stats_aggregator(aggregator, "train"))) == [0, 1, 2]
+    with tf.Session() as session:
+        dataset = dataset.apply(data.set_stats_aggregator(aggregator, "train"))
+        iterator = dataset.make_initializable_iterator()
+        following = iterator.get_next()
+        session.run(iterator.initializer)
+        session.run(following)
+        (value,) = tf.Summary.FromString(session.run(aggregator.get_summary())).value
+    assert (value.tag, value.histo.num) == ("train::time", 1)
 
 
 def test_a_legacy_function_is_mapped_and_batched_like_another() -> None:

@@ -226,6 +226,9 @@ _LATE = {
     **dict.fromkeys(_TRANSPOSED, "capstan.api.nn_transposed"),
     "all_candidate_sampler": "capstan.api.candidate_ops",
     "bidirectional_dynamic_rnn": "capstan.api.rnn.bidirectional",
+    **dict.fromkeys(
+        ("compute_average_loss", "scale_regularization_loss"), "capstan.api.replica_losses"
+    ),
     "collapse_repeated": "capstan.api.ctc_dense",
     "compute_accidental_hits": "capstan.api.candidate_ops",
     "ctc_beam_search_decoder": "capstan.api.ctc_ops",

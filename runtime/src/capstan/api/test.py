@@ -24,6 +24,7 @@ __all__ = [
     "StubOutForTesting",
     "TestCase",
     "assert_equal_graph_def",
+    "benchmark_config",
     "compute_gradient",
     "compute_gradient_error",
     "create_local_cluster",
@@ -104,6 +105,16 @@ def is_built_with_gpu_support() -> bool:
 def is_built_with_rocm() -> bool:
     """Return False: Capstan does not support GPUs of AMD."""
     return False
+
+
+def benchmark_config() -> Any:
+    """Return a ConfigProto with which TensorFlow's optimizer removes no control dependencies."""
+    from tensorboard.compat.proto import config_pb2, rewriter_config_pb2
+
+    config = config_pb2.ConfigProto()
+    rewrites = config.graph_options.rewrite_options
+    rewrites.dependency_optimization = rewriter_config_pb2.RewriterConfig.OFF
+    return config
 
 
 def create_local_cluster(

@@ -253,6 +253,8 @@ alias.grow(
                 constant_value="capstan.api.known_values",
                 make_ndarray=_MESSAGES,
                 make_tensor_proto=_MESSAGES,
+                ops_used_by_graph_def="capstan.train.meta_graph",
+                stripped_op_list_for_graph="capstan.train.meta_graph",
             ),
         ),
     },

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import check_ops, data_structure
+from capstan.api import check_ops, data_experimental, data_structure
 from capstan.api.absent import absent
 from capstan.api.data_experimental import (
     AUTOTUNE,
@@ -18,8 +18,11 @@ from capstan.api.data_experimental import (
     Optional,
     RandomDataset,
     Reducer,
+    StatsAggregator,
+    TFRecordWriter,
     Transformation,
     bucket_by_sequence_length,
+    bytes_produced_stats,
     choose_from_datasets,
     copy_to_device,
     dense_to_sparse_batch,
@@ -29,6 +32,7 @@ from capstan.api.data_experimental import (
     group_by_reducer,
     group_by_window,
     ignore_errors,
+    latency_stats,
     make_batched_features_dataset,
     make_csv_dataset,
     make_saveable_from_iterator,
@@ -43,6 +47,7 @@ from capstan.api.data_experimental import (
     unbatch,
     unique,
 )
+from capstan.api.data_options import Options
 from capstan.api.data_readers import SqlDataset, TFRecordDataset
 from capstan.api.dataset import Dataset
 from capstan.core import public
@@ -55,9 +60,12 @@ __all__ = [
     "RandomDataset",
     "Reducer",
     "SqlDataset",
+    "StatsAggregator",
+    "TFRecordWriter",
     "assert_element_shape",
     "batch_and_drop_remainder",
     "bucket_by_sequence_length",
+    "bytes_produced_stats",
     "choose_from_datasets",
     "copy_to_device",
     "dense_to_sparse_batch",
@@ -67,6 +75,7 @@ __all__ = [
     "group_by_reducer",
     "group_by_window",
     "ignore_errors",
+    "latency_stats",
     "make_batched_features_dataset",
     "make_csv_dataset",
     "make_saveable_from_iterator",
@@ -80,6 +89,7 @@ __all__ = [
     "rejection_resample",
     "sample_from_datasets",
     "scan",
+    "set_stats_aggregator",
     "shuffle_and_repeat",
     "sliding_window_batch",
     "sloppy_interleave",
@@ -164,6 +174,20 @@ def assert_element_shape(expected_shapes: Any) -> Transformation:
     return apply
 
 
+def set_stats_aggregator(
+    stats_aggregator: StatsAggregator, prefix: str = "", counter_prefix: str = ""
+) -> Transformation:
+    """Return a transformation that gives the measurements of a dataset to an aggregator.
+
+    `prefix` begins the names of its summaries.
+    """
+    options = Options()
+    options.experimental_stats.aggregator = stats_aggregator
+    options.experimental_stats.prefix = prefix
+    options.experimental_stats.counter_prefix = counter_prefix
+    return lambda dataset: dataset.with_options(options)
+
+
 def reduce_dataset(dataset: Dataset, reducer: Reducer) -> Any:
     """Return the reduction of all elements, as tensors. `reducer.init_func` gets the key 0."""
     state = dataset.reduce(reducer.init_func(np.int64(0)), reducer.reduce_func)
@@ -201,8 +225,10 @@ def read_batch_features(
 
 
 def __getattr__(name: str) -> Any:
+    if name == "CheckpointInputPipelineHook":
+        return getattr(data_experimental, name)
     raise absent("tf.contrib.data", name)
 
 
 def __dir__() -> list[str]:
-    return public.names(globals())
+    return sorted({*public.names(globals()), "CheckpointInputPipelineHook"})
