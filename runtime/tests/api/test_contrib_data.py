@@ -38,7 +38,6 @@ def test_the_transformations_of_data_experimental_have_their_old_names() -> None
 def test_an_aggregator_gets_what_a_dataset_measures() -> None:
     aggregator = data.StatsAggregator()
     dataset = tf.data.Dataset.range(3).apply(data.latency_stats("time"))
-    assert drained(dataset.apply(data.set_stats_aggregator(aggregator, "train"))) == [0, 1, 2]
     with tf.Session() as session:
         dataset = dataset.apply(data.set_stats_aggregator(aggregator, "train"))
         iterator = dataset.make_initializable_iterator()

@@ -181,7 +181,7 @@ def set_stats_aggregator(
 
     `prefix` begins the names of its summaries.
     """
-    options = Options()
+    options: Any = Options()
     options.experimental_stats.aggregator = stats_aggregator
     options.experimental_stats.prefix = prefix
     options.experimental_stats.counter_prefix = counter_prefix
