@@ -11,7 +11,10 @@ def test_the_loop_around_a_conditional_is_found() -> None:
 
     def note() -> Any:
         context = tf.get_default_graph()._get_control_flow_context()
-        assert tf.constant(1).op._get_control_flow_context() is context
+        op = tf.constant(1).op
+        assert op._get_control_flow_context() is context
+        op._set_control_flow_context(None)
+        assert op._get_control_flow_context() is op.control_flow_context is None
         found.append(context)
         found.append(control_flow_util.GetContainingWhileContext(context))
         found.append(control_flow_util.GetContainingWhileContext(context, stop_ctxt=context))

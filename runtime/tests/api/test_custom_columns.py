@@ -110,6 +110,32 @@ def test_a_column_finds_its_objects_when_it_transforms_its_feature() -> None:
     np.testing.assert_array_equal(value_of(found), [[22, 24]])
 
 
+def test_a_column_of_steps_has_a_variable() -> None:
+    class Steps(fc.SequenceDenseColumn, collections.namedtuple("Steps", ["key"])):  # type: ignore[misc]
+        name = "steps"
+        parse_example_spec: dict[str, Any] = {}
+        variable_shape = (1,)
+
+        def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
+            return transformation_cache.get(self.key, state_manager)
+
+        def create_state(self, state_manager: Any) -> None:
+            state_manager.create_variable(
+                self, "scale", [1], initializer=tf.constant_initializer(3.0)
+            )
+
+        def get_sequence_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> Any:
+            numbers = transformation_cache.get(self, state_manager)
+            lengths = tf.constant([2], tf.int64)
+            return numbers * state_manager.get_variable(self, "scale"), lengths
+
+    features = {"x": tf.constant([[[1.0], [2.0]]])}
+    layer = tf.contrib.feature_column.sequence_input_layer
+    numbers, lengths = value_of(layer(features, [Steps("x")]))
+    np.testing.assert_array_equal(numbers, [[[3], [6]]])
+    assert lengths == [2]
+
+
 def test_ids_of_a_column_choose_rows_of_tables() -> None:
     features = {"x": tf.constant([[1], [5]], tf.int64)}
     column = Remainder("x", 3)

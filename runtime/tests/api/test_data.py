@@ -452,6 +452,16 @@ def test_a_component_may_be_a_tensor_array() -> None:
         assert drained(session, direct) == [0, 1, 4]
     with pytest.raises(TypeError, match="Stack it first"):
         source.batch(2)
+    with pytest.raises(TypeError, match="has no slices"):
+        source.apply(tf.data.experimental.unbatch())
+
+
+def test_a_concatenation_of_arrays_has_the_sizes_that_both_share() -> None:
+    one, other = (
+        Dataset.from_tensors(tf.TensorArray(tf.int64, 1, element_shape=[size, 2]))
+        for size in (3, 4)
+    )
+    assert one.concatenate(other).element_spec == tf.TensorArraySpec([None, 2], tf.int64)
 
 
 def test_two_types_of_arrays_have_a_common_type_unless_one_may_grow() -> None:

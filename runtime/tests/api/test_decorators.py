@@ -51,6 +51,15 @@ def test_unwrap_returns_the_decorators_and_the_target() -> None:
     assert tf_decorator.unwrap(number) == ([], number)
 
 
+def test_a_decorator_is_called_and_bound_as_its_target() -> None:
+    class Named:
+        name = "one"
+        greet = tf_decorator.TFDecorator("polite", lambda self: f"Dear {self.name}", "Greets.")
+
+    assert Named().greet() == "Dear one"
+    assert Named.__dict__["greet"].decorator_doc == "Greets."
+
+
 def test_the_arguments_are_those_of_the_target_or_those_that_a_decorator_names() -> None:
     inspection = tf.python.util.tf_inspect
 

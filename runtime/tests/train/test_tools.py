@@ -185,6 +185,12 @@ def test_a_saved_model_runs(model: str, tmp_path: Path, capsys: pytest.CaptureFi
         saved_model_cli.main([*command, "--signature_def=other", "--input_exprs=x=1"])
 
 
+def test_the_signatures_of_a_model_have_keys(model: str) -> None:
+    signatures = saved_model_cli.get_signature_def_map(model, "serve")
+    assert signatures["more"].inputs["x"].name == "x:0"
+    assert sorted(signatures) == ["count", "more"]
+
+
 def test_operations_with_side_effects_are_found(
     model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
