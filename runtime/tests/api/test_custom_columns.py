@@ -113,8 +113,11 @@ def test_a_column_finds_its_objects_when_it_transforms_its_feature() -> None:
 def test_a_column_of_steps_has_a_variable() -> None:
     class Steps(fc.SequenceDenseColumn, collections.namedtuple("Steps", ["key"])):  # type: ignore[misc]
         name = "steps"
-        parse_example_spec: dict[str, Any] = {}
         variable_shape = (1,)
+
+        @property
+        def parse_example_spec(self) -> dict[str, Any]:
+            return {}
 
         def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
             return transformation_cache.get(self.key, state_manager)
