@@ -10,10 +10,12 @@ from typing import Any
 import grpc.aio
 import pytest
 from app.one_job import KEY, NOW, Setting, running, setting
+from kube.server import until
 
 from capstan_operator.api.names import Uid
 from capstan_operator.app import task_client
-from capstan_operator.app.reports import Target
+from capstan_operator.app.queue import MOST_OF_A_NAMESPACE
+from capstan_operator.app.reports import Reports, Target
 from capstan_operator.kube.table import Key
 
 ADDRESS = "10.0.0.7:2222"
@@ -187,5 +189,32 @@ def test_a_job_that_the_operator_does_not_run_is_not_asked(
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
             assert ADDRESS not in questions
+
+    asyncio.run(scenario())
+
+
+def test_a_namespace_whose_tasks_do_not_answer_does_not_keep_others_from_being_asked() -> None:
+    async def scenario() -> None:
+        asked: list[str] = []
+        answered = asyncio.Event()
+
+        async def ask(address: str, _: object) -> bytes | None:
+            asked.append(address)
+            if address != ADDRESS:
+                await asyncio.Event().wait()
+            answered.set()
+            return None
+
+        loop = asyncio.get_running_loop()
+        reports = Reports(ask, lambda _: None, loop.time, lambda: NOW, 0.01)
+        for number in range(2 * MOST_OF_A_NAMESPACE):
+            blocked = Target(Uid(f"uid-{number}"), f"10.0.1.{number}:2222")
+            reports.follow(Key("blocked", f"job-{number}"), blocked)
+        run = asyncio.create_task(reports.run())
+        await until(lambda: len(asked) == MOST_OF_A_NAMESPACE)
+        reports.follow(Key("open", "job"), Target(Uid("uid"), ADDRESS))
+        await asyncio.wait_for(answered.wait(), 30)
+        assert len(asked) == MOST_OF_A_NAMESPACE + 1
+        run.cancel()
 
     asyncio.run(scenario())

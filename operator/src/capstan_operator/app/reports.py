@@ -15,14 +15,15 @@ from datetime import datetime
 from capstan_operator.api import report
 from capstan_operator.api.names import Uid
 from capstan_operator.api.report import Report
-from capstan_operator.app.queue import WorkQueue
+from capstan_operator.app.queue import MOST_OF_A_NAMESPACE, WorkQueue
 from capstan_operator.app.task_client import Identity
 from capstan_operator.kube.table import Key
 
 PER_SECOND = 3.0
 """The most questions a second. Each new report also costs a pass and a write of the status."""
-ASKERS = 8
-"""The number of tasks that are asked at once. A task that hangs keeps one asker waiting."""
+ASKERS = 2 * MOST_OF_A_NAMESPACE
+"""The number of tasks that are asked at once. A task that hangs keeps one asker waiting. A network
+policy may block all tasks of a namespace, which must not keep all askers waiting."""
 
 log = logging.getLogger(__name__)
 
