@@ -24,7 +24,7 @@ from capstan_operator.app.gangs import Gangs
 from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.task_client import Identity
 from capstan_operator.kube.errors import ApiError
-from capstan_operator.kube.rest import MAX_IN_FLIGHT
+from capstan_operator.kube.in_flight import OF_A_NAMESPACE
 from capstan_operator.manifests import certificates as manifests
 from capstan_operator.manifests import pod as pods
 
@@ -274,7 +274,7 @@ def test_secrets_are_made_in_batches_that_double_up_to_a_limit(tmp_path: Path) -
     """The server answers the reads of a batch only when the whole batch has arrived."""
 
     async def scenario() -> None:
-        sizes, waiting = [1, 2, 4, 8, 16, MAX_IN_FLIGHT, 5], asyncio.Condition()
+        sizes, waiting = [1, 2, 4, 8, 16, OF_A_NAMESPACE, 5], asyncio.Condition()
         ends = list(itertools.accumulate(sizes))
         begun = 0
 

@@ -11,7 +11,7 @@ from aiohttp import web
 from kube import server as servers
 from kube.server import Answer, Asked, Server, echo, refusal
 
-from capstan_operator.kube import errors, paths, rest
+from capstan_operator.kube import errors, in_flight, paths, rest
 from capstan_operator.kube.rest import Rest
 
 pytestmark = pytest.mark.e2e
@@ -335,8 +335,8 @@ def test_requests_over_the_limit_wait_in_order(tmp_path: Path) -> None:
         async def answer(_: Asked) -> web.StreamResponse:
             nonlocal inside
             inside += 1
-            assert inside <= rest.MAX_IN_FLIGHT
-            if inside == rest.MAX_IN_FLIGHT:
+            assert inside <= in_flight.OF_A_NAMESPACE
+            if inside == in_flight.OF_A_NAMESPACE:
                 full.set()
             await go_on.wait()
             inside -= 1
@@ -344,11 +344,11 @@ def test_requests_over_the_limit_wait_in_order(tmp_path: Path) -> None:
 
         async with connected(tmp_path, answer) as (api, server):
             async with asyncio.TaskGroup() as group:
-                for _ in range(rest.MAX_IN_FLIGHT * 2):
+                for _ in range(in_flight.OF_A_NAMESPACE * 2):
                     group.create_task(api.get(POD))
                 await full.wait()
                 go_on.set()
-            assert len(server.asked) == rest.MAX_IN_FLIGHT * 2
+            assert len(server.asked) == in_flight.OF_A_NAMESPACE * 2
 
     asyncio.run(scenario())
 
@@ -358,12 +358,12 @@ def test_a_cancelled_request_frees_its_place(tmp_path: Path) -> None:
         full = asyncio.Event()
 
         async def hang(asked: Asked) -> web.StreamResponse:
-            if len(server.asked) == rest.MAX_IN_FLIGHT:
+            if len(server.asked) == in_flight.OF_A_NAMESPACE:
                 full.set()
             return await never(asked)
 
         async with connected(tmp_path, hang) as (api, server):
-            tasks = [asyncio.create_task(api.get(POD)) for _ in range(rest.MAX_IN_FLIGHT)]
+            tasks = [asyncio.create_task(api.get(POD)) for _ in range(in_flight.OF_A_NAMESPACE)]
             await full.wait()
             for task in tasks:
                 task.cancel()

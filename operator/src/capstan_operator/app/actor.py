@@ -17,10 +17,10 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.app.name_conflicts import in_the_way
 from capstan_operator.app.observer import task_of
 from capstan_operator.app.refused_starts import RefusedStarts
-from capstan_operator.kube import owners, paths, pod_fields
+from capstan_operator.kube import in_flight, owners, paths, pod_fields
 from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound, Refused
-from capstan_operator.kube.rest import MAX_IN_FLIGHT, Rest
+from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
 from capstan_operator.manifests import admitted
 from capstan_operator.manifests import pod as pod_manifests
@@ -29,11 +29,11 @@ from capstan_operator.reconcile.actions import Action, StartTask, StopTask
 from capstan_operator.reconcile.observe import NAME_CONFLICT, Obstacle
 from capstan_operator.reconcile.policies import failure
 
-MOST_AT_ONCE = MAX_IN_FLIGHT
+MOST_AT_ONCE = in_flight.OF_A_NAMESPACE
 """The most pods of one job that are created at once. The first batches are of 1, 2, 4 ... pods, as
 in Kubernetes' Job controller. A template that is refused is therefore tried once and not a thousand
 times. If a queue or a scheduler waits for a group of pods, the first batch has the whole group.
-`Rest` sends at most this many requests at once, and sends requests of other jobs in between."""
+`Rest` sends at most this many requests of a namespace at once, in order."""
 
 log = logging.getLogger(__name__)
 

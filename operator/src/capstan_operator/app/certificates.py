@@ -24,9 +24,9 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.app.authorities import Authorities
 from capstan_operator.app.authority import Pair
 from capstan_operator.app.task_client import Identity
-from capstan_operator.kube import owners, paths
+from capstan_operator.kube import in_flight, owners, paths
 from capstan_operator.kube.errors import Forbidden, NotFound
-from capstan_operator.kube.rest import MAX_IN_FLIGHT, Rest
+from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
 from capstan_operator.manifests import certificates as manifests
 from capstan_operator.reconcile.observe import CERTIFICATES_MISSING, NAME_CONFLICT, Obstacle
@@ -172,7 +172,7 @@ class Certificates:
                 if isinstance(result, BaseException):
                     raise result
                 held.seen[task] = result
-            size = min(2 * size, MAX_IN_FLIGHT)
+            size = min(2 * size, in_flight.OF_A_NAMESPACE)
 
     async def _take(self, job: TrainingJob, held: _Held, step: Step) -> None:
         """Write the authorities after a step. No task counts as seen any longer."""

@@ -28,7 +28,7 @@ from capstan_operator.reconcile.actions import Announce, NewsType
 
 WORKERS = 2 * MOST_OF_A_NAMESPACE
 """The number of jobs that are worked on at once. The number is a guess: a pass mostly waits for
-requests, and all passes share the `rest.MAX_IN_FLIGHT` requests that are sent at once, so more
+requests, and all passes share the `in_flight.MOST` requests that are sent at once, so more
 workers would wait there. A namespace in which requests take long cannot occupy them all."""
 AGAIN_SECONDS = 2.0
 """The pause after a comparison that failed. It doubles while only some namespaces fail, because

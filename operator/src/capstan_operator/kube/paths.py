@@ -1,6 +1,6 @@
 """The paths of the API that the operator reads and writes. Every segment is quoted."""
 
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from capstan_operator.api import names
 from capstan_operator.manifests import gang
@@ -147,6 +147,12 @@ def resource(path: str) -> str:
     if segments[:1] == ["namespaces"] and len(segments) > 2:
         segments = segments[2:]
     return "/".join(segments[0::2])
+
+
+def namespace(path: str) -> str:
+    """Return the namespace of a path, or "" if it has none."""
+    _, _, inside = path.partition("/namespaces/")
+    return unquote(inside.partition("/")[0])
 
 
 def _namespaced(group: str, namespace: str | None, plural: str, name: str | None = None) -> str:

@@ -4,12 +4,12 @@ Models know the fields of one version of Kubernetes, and users write templates f
 their cluster. This module therefore speaks HTTP and JSON, with the TLS and the authentication of
 the Kubernetes client.
 
-Every request ends within `TIMEOUT_SECONDS` of being sent. At most `MAX_IN_FLIGHT` requests are sent
-at once, and the others wait for their turn in order. Every failure is an `errors.ApiError`,
-translated here and nowhere else. An answer that does not come from a Kubernetes API server, such as
-the page of a proxy, is a failure too. A request is tried again if it was refused with 401 and the
-token has rotated. aiohttp also repeats a GET, PUT or DELETE once if the connection breaks. A
-request that fails as Unavailable may have been carried out.
+Every request ends within `TIMEOUT_SECONDS` of being sent. `in_flight` bounds the requests that are
+sent at once. Every failure is an `errors.ApiError`, translated here and nowhere else. An answer
+that does not come from a Kubernetes API server, such as the page of a proxy, is a failure too. A
+request is tried again if it was refused with 401 and the token has rotated. aiohttp also repeats a
+GET, PUT or DELETE once if the connection breaks. A request that fails as Unavailable may have been
+carried out.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ from kubernetes.aio.client.rest import RESTClientObject
 from capstan_operator.errors import Fault, Invalid
 from capstan_operator.kube import errors, paths, shapes
 from capstan_operator.kube.credentials import Connection, Credentials
+from capstan_operator.kube.in_flight import InFlight
 
 Manifest = dict[str, Any]
 Observer = Callable[[str, str, int, bool], None]
@@ -37,9 +38,6 @@ whether the user lacks the right to make the request."""
 
 TIMEOUT_SECONDS = 30.0
 CONNECT_SECONDS = 10.0
-MAX_IN_FLIGHT = 32
-"""The most requests that are sent at once. The number is a guess that keeps a fast API server
-busy."""
 PAGE_SIZE = 500
 """The most objects in one page of a LIST, as Kubernetes' own clients request."""
 
@@ -82,7 +80,7 @@ class Rest:
         """Prepare the client and send nothing. Raises errors.Invalid for unusable certificates."""
         self._credentials = credentials
         self._observer = observer
-        self._turns = asyncio.Semaphore(MAX_IN_FLIGHT)
+        self._in_flight = InFlight()
         try:
             self._http = RESTClientObject(credentials.configuration)
         except (OSError, ValueError) as error:
@@ -226,7 +224,7 @@ class Rest:
 
     async def _send(self, request: _Request) -> Manifest:
         """Send a request. If it is refused with 401 and the token has rotated, send it again."""
-        async with self._turns:
+        async with self._in_flight.place(request.path):
             try:
                 return await self._once(request)
             except errors.Forbidden as refused:
