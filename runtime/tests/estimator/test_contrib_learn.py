@@ -244,7 +244,7 @@ def test_the_first_program_of_the_old_guide_learns() -> None:
     estimator.fit(input_fn=input_fn, steps=600)
     found = estimator.evaluate(input_fn=learn.io.numpy_input_fn({"x": x}, y, 4, num_epochs=10))
     assert found["loss"] < 0.01
-    assert estimator.get_variable_value("linear/linear_model/x/weights") == pytest.approx(-1, 0.2)
+    assert estimator.get_variable_value("linear/x/weight") == pytest.approx(-1, 0.2)
 
 
 def test_points_are_clustered() -> None:

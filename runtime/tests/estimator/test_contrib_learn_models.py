@@ -32,14 +32,14 @@ def two_heads() -> Any:
         ),
         (
             lambda columns: learn.LinearEstimator(columns, two_heads(), optimizer="Adagrad"),
-            {"linear/linear_model/x/weights"},
+            {"linear/x/weight"},
         ),
         (
             lambda columns: learn.DNNLinearCombinedEstimator(
                 two_heads(), None, columns, "Adagrad", False, columns, None, [4],
                 config=learn.RunConfig(tf_random_seed=1),
             ),
-            {"dnn/hiddenlayer_0/weights", "linear/linear_model/x/weights"},
+            {"dnn/hiddenlayer_0/weights", "linear/x/weight"},
         ),
     ],
 )  # fmt: skip
@@ -85,7 +85,7 @@ def test_a_linear_model_has_the_default_rate_of_contrib() -> None:
     )
     for model in models:
         model.fit(input_fn=one, steps=1)
-        weight = model.get_variable_value("linear/linear_model/x0/weights")
+        weight = model.get_variable_value("linear/x0/weight")
         np.testing.assert_allclose(weight, [[ftrl(0.2, -2.0)]], rtol=1e-5)
 
 
@@ -107,7 +107,7 @@ def test_a_deep_network_has_the_default_rate_of_contrib() -> None:
 def test_the_default_optimizer_clips_gradients() -> None:
     model = learn.LinearRegressor(columns(), gradient_clip_norm=0.1)
     model.fit(input_fn=one, steps=1)
-    weight = model.get_variable_value("linear/linear_model/x0/weights")
+    weight = model.get_variable_value("linear/x0/weight")
     np.testing.assert_allclose(weight, [[ftrl(0.2, -0.1 / np.sqrt(2))]], rtol=1e-5)
 
 
@@ -183,3 +183,59 @@ def test_training_a_deep_network_runs_the_updates_of_the_graph(
     model = make({"feature_engineering_fn": count_steps}).fit(input_fn=one, steps=2)
     model.evaluate(input_fn=one, steps=1)
     assert model.get_variable_value("count") == runs
+
+
+def sparse(*values: Any) -> Any:
+    places = [[number, 0] for number in range(len(values))]
+    return tf.SparseTensor(places, tf.constant(values), [len(values), 1])
+
+
+def mixed_features() -> Any:
+    features = {"age": tf.constant([[1.0], [2.0]]), "job": sparse("x", "y"), "w": sparse(1.0, 2.0)}
+    return features, tf.constant([[0], [1]])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda columns: learn.LinearClassifier(columns),
+        lambda columns: learn.DNNLinearCombinedClassifier(linear_feature_columns=columns),
+    ],
+)
+def test_the_variables_of_a_linear_model_have_the_names_of_contrib(make: Any) -> None:
+    layers = tf.contrib.layers
+    age, job = layers.real_valued_column("age"), layers.sparse_column_with_hash_bucket("job", 9)
+    model = make(
+        [
+            *(age, job, layers.bucketized_column(age, [1.5]), layers.one_hot_column(job)),
+            layers.weighted_sparse_column(job, "w"),
+        ]
+    )
+    model.fit(input_fn=mixed_features, steps=1)
+    slots = "/Ftrl", "/Ftrl_1"
+    names = {name for name in model.get_variable_names() if not name.endswith(slots)}
+    assert names == {
+        "global_step",
+        "linear/age/weight",
+        "linear/age_bucketized/weights",
+        "linear/bias_weight",
+        "linear/job/weights",
+        "linear/job_one_hot/weight",
+        "linear/job_weighted_by_w/weights",
+    }
+    metrics = model.evaluate(input_fn=mixed_features, steps=1)
+    assert metrics["loss"] < np.log(2)
+
+
+def test_the_variable_of_features_without_a_name_has_an_empty_name() -> None:
+    x, y = np.ones((4, 2), "f"), np.ones(4, "f")
+    model = learn.LinearRegressor(learn.infer_real_valued_columns_from_input(x))
+    model.fit(x, y, steps=1)
+    assert "linear//weight" in model.get_variable_names()
+    assert model.get_variable_value("linear//weight").shape == (2, 1)
+
+
+def test_a_linear_model_of_newer_columns_has_the_names_of_the_newer_estimators() -> None:
+    model = learn.LinearRegressor([tf.feature_column.numeric_column("x0")])
+    model.fit(input_fn=one, steps=1)
+    assert "linear/linear_model/x0/weights" in model.get_variable_names()

@@ -12,6 +12,7 @@ from capstan.api import (
     init_ops,
     math_ops,
     nn,
+    partitioned_variables,
     scope_block,
     sparse_math_ops,
 )
@@ -106,18 +107,21 @@ def linear_model(
     """
     chosen, groups = in_order(feature_columns), weight_groups(weight_collections)
     batch, sums = columns.Features(features), []
-    with scope_block.variable_scope(None, "linear_model", list(features.values())) as model:
+    with scope_block.variable_scope(None, "linear_model", list(features.values())):
         for column in chosen:
             with scope_block.variable_scope(None, column.scope_name) as scope:
-                sums.append(_weighted_sum(column, batch, units, sparse_combiner, groups, trainable))
+                weights, weighted = _weighted_sum(
+                    column, batch, units, sparse_combiner, groups, trainable
+                )
+                sums.append(weighted)
                 if cols_to_vars is not None:
-                    cols_to_vars[column] = _variables(scope)
+                    # A custom getter may have named the weights otherwise.
+                    both = dict.fromkeys([*_parts(weights), *_variables(scope)])
+                    cols_to_vars[column] = [*both]
         check_batch_sizes(chosen, sums)
         bias = _weights("bias_weights", [units], groups, trainable)
         if cols_to_vars is not None:
-            cols_to_vars["bias"] = [
-                each for each in _variables(model) if "/bias_weights" in each.op.name
-            ]
+            cols_to_vars["bias"] = _parts(bias)
         total = math_ops.add_n(sums, name="weighted_sum_no_bias")
         return nn.bias_add(total, bias, name="weighted_sum")
 
@@ -129,7 +133,8 @@ def _weighted_sum(
     combiner: str,
     groups: list[str],
     trainable: bool,
-) -> Any:
+) -> tuple[Any, Any]:
+    """Return the weights of a column, and the weighted sum of the column for each example."""
     if not isinstance(column, columns.DenseColumn | columns.CategoricalColumn):
         raise ValueError(  # noqa: TRY004 - TensorFlow's
             "Items of feature_columns must be either a _DenseColumn or _CategoricalColumn. Given: "
@@ -139,10 +144,10 @@ def _weighted_sum(
         size = size_of(column)
         weights = _weights("weights", [size, units], groups, trainable)
         flat = dense_matrix(column, batch, groups, trainable)
-        return math_ops.matmul(flat, weights, name="weighted_sum")
+        return weights, math_ops.matmul(flat, weights, name="weighted_sum")
     weights = _weights("weights", [column.num_buckets, units], groups, trainable)
     ids, shares = column.sparse_tensors(batch)
-    return embedding_ops.safe_embedding_lookup_sparse(
+    return weights, embedding_ops.safe_embedding_lookup_sparse(
         weights,
         _rows(ids),
         None if shares is None else _rows(shares),
@@ -217,6 +222,11 @@ def transform_features(features: Mapping[str, Any], feature_columns: Any) -> dic
     batch, chosen = columns.Features(features), in_order(feature_columns)
     with graphs.get_default_graph().name_scope("transform_features"):
         return {column: batch.get(column) for column in chosen}
+
+
+def _parts(variable: Any) -> list[Any]:
+    is_partitioned = isinstance(variable, partitioned_variables.PartitionedVariable)
+    return list(variable) if is_partitioned else [variable]
 
 
 def _variables(scope: variable_scopes.VariableScope) -> list[Any]:

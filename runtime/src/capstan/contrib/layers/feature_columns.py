@@ -1,10 +1,14 @@
 """The old feature columns (contrib/layers/python/layers/feature_column{,_ops}.py).
 
 Each is a column of `tf.feature_column`, so the columns of both kinds go with the estimators of
-`tf.estimator` and of `tf.contrib.learn`. The arguments `combiner` of sparse columns have no effect:
-`tf.contrib.layers.embedding_column` and the linear estimators have combiners of their own.
+`tf.estimator` and of `tf.contrib.learn`. The linear models of `tf.contrib.learn` tell them apart
+(`OldColumn`), because their variables have other names. The arguments `combiner` of sparse columns
+have no effect: `tf.contrib.layers.embedding_column` and the linear estimators have combiners of
+their own.
 """
 
+import dataclasses
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -14,6 +18,22 @@ from capstan.core import dtypes
 
 UNNAMED: Final = "features"
 """The key of a column without a name, and of features that are one tensor."""
+
+
+class OldColumn:
+    """A column that a function of this module has made."""
+
+
+@functools.cache
+def _old_kind(kind: Any) -> Any:
+    return type(kind.__name__, (OldColumn, kind), {})
+
+
+def _old(column: Any) -> Any:
+    """Return a copy of `column` that is an `OldColumn`."""
+    values = [getattr(column, field.name) for field in dataclasses.fields(column)]
+    kind: Any = type(column)
+    return _old_kind(kind)(*values)
 
 
 def real_valued_column(
@@ -27,21 +47,23 @@ def real_valued_column(
 
     The column with an empty name is for features that are one tensor.
     """
-    return feature_column.numeric_column(
-        column_name or UNNAMED, (dimension,), default_value, dtype, normalizer
+    return _old(
+        feature_column.numeric_column(
+            column_name or UNNAMED, (dimension,), default_value, dtype, normalizer
+        )
     )
 
 
 def bucketized_column(source_column: Any, boundaries: Sequence[float]) -> Any:
     """Return the column of the bucket between `boundaries` that a number falls into."""
-    return feature_column.bucketized_column(source_column, boundaries)
+    return _old(feature_column.bucketized_column(source_column, boundaries))
 
 
 def sparse_column_with_integerized_feature(
     column_name: str, bucket_size: int, combiner: str = "sum", dtype: Any = dtypes.int64
 ) -> Any:
     """Return the column whose ids are the values of a feature, below `bucket_size`."""
-    return feature_column.categorical_column_with_identity(column_name, bucket_size)
+    return _old(feature_column.categorical_column_with_identity(column_name, bucket_size))
 
 
 def sparse_column_with_hash_bucket(
@@ -55,7 +77,9 @@ def sparse_column_with_hash_bucket(
     """
     if hash_keys is not None:
         raise ValueError("hash_keys are not supported. Use one column for each key")
-    return feature_column.categorical_column_with_hash_bucket(column_name, hash_bucket_size, dtype)
+    return _old(
+        feature_column.categorical_column_with_hash_bucket(column_name, hash_bucket_size, dtype)
+    )
 
 
 def sparse_column_with_keys(
@@ -63,8 +87,10 @@ def sparse_column_with_keys(
     dtype: Any = dtypes.string,
 ) -> Any:  # fmt: skip
     """Return the column whose ids are the places of values in the list `keys`."""
-    return feature_column.categorical_column_with_vocabulary_list(
-        column_name, keys, dtype, default_value
+    return _old(
+        feature_column.categorical_column_with_vocabulary_list(
+            column_name, keys, dtype, default_value
+        )
     )
 
 
@@ -74,8 +100,10 @@ def sparse_column_with_vocabulary_file(
 ) -> Any:  # fmt: skip
     """Return the column whose ids are the lines of a file that values are in."""
     default = None if num_oov_buckets else default_value
-    return feature_column.categorical_column_with_vocabulary_file(
-        column_name, vocabulary_file, vocab_size, num_oov_buckets, default, dtype
+    return _old(
+        feature_column.categorical_column_with_vocabulary_file(
+            column_name, vocabulary_file, vocab_size, num_oov_buckets, default, dtype
+        )
     )
 
 
@@ -83,7 +111,9 @@ def weighted_sparse_column(
     sparse_id_column: Any, weight_column_name: str, dtype: Any = dtypes.float32
 ) -> Any:
     """Return a column of ids whose weights another feature gives."""
-    return feature_column.weighted_categorical_column(sparse_id_column, weight_column_name, dtype)
+    return _old(
+        feature_column.weighted_categorical_column(sparse_id_column, weight_column_name, dtype)
+    )
 
 
 def crossed_column(
@@ -100,17 +130,17 @@ def crossed_column(
     # A hashed column would be hashed twice, so the cross takes the feature itself.
     is_hashed = categorical.HashedCategoricalColumn
     keys = [each.key if isinstance(each, is_hashed) else each for each in columns]
-    return feature_column.crossed_column(keys, hash_bucket_size, hash_key)
+    return _old(feature_column.crossed_column(keys, hash_bucket_size, hash_key))
 
 
 def one_hot_column(sparse_id_column: Any) -> Any:
     """Return the column that counts how often an example has each id."""
-    return feature_column.indicator_column(sparse_id_column)
+    return _old(feature_column.indicator_column(sparse_id_column))
 
 
 def embedding_column(sparse_id_column: Any, dimension: int, *args: Any, **kwargs: Any) -> Any:
     """Return the column of vectors of size `dimension`, as `tf.feature_column.embedding_column`."""
-    return feature_column.embedding_column(sparse_id_column, dimension, *args, **kwargs)
+    return _old(feature_column.embedding_column(sparse_id_column, dimension, *args, **kwargs))
 
 
 def shared_embedding_columns(
@@ -120,10 +150,18 @@ def shared_embedding_columns(
     max_norm: float | None = None, trainable: bool = True,
 ) -> Any:  # fmt: skip
     """Return columns of vectors that share a table, as `tf.feature_column` does."""
-    return feature_column.shared_embedding_columns(
-        sparse_id_columns, dimension, combiner, initializer, shared_embedding_name,
-        ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable,
-    )  # fmt: skip
+    shared = feature_column.shared_embedding_columns(
+        sparse_id_columns,
+        dimension,
+        combiner,
+        initializer,
+        shared_embedding_name,
+        ckpt_to_load_from,
+        tensor_name_in_ckpt,
+        max_norm,
+        trainable,
+    )
+    return [*map(_old, shared)]
 
 
 def create_feature_spec_for_parsing(feature_columns: Iterable[Any]) -> dict[str, Any]:

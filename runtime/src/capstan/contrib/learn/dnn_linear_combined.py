@@ -155,7 +155,7 @@ def _model(
     head_estimators.refuse_multipliers(embedding_lr_multipliers)
     columns = tuple(linear_feature_columns or ())
     linear_rate = head_estimators.linear_rate(len(columns))
-    return dnn_linear_combined.model_fn(
+    model = dnn_linear_combined.model_fn(
         head_estimators.core_head(head), columns,
         head_estimators.optimizer(linear_optimizer, "Ftrl", linear_rate, gradient_clip_norm),
         dnn_feature_columns,
@@ -163,3 +163,4 @@ def _model(
         dnn_hidden_units, dnn_activation_fn or nn.relu, dnn_dropout, input_layer_partitioner,
         False, "sum",
     )  # fmt: skip
+    return head_estimators.with_names_of_contrib(model, columns)

@@ -2,14 +2,17 @@
 
 Sources: contrib/learn/python/learn/estimators/{dnn,linear,dnn_linear_combined}.py. The models are
 those of `tf.estimator`, with the names of their variables. Only the layers of deep networks have
-`weights` and `biases`, as in TensorFlow. The heads are those of `contrib.learn.heads`.
+`weights` and `biases`, and linear models of old columns have names such as `linear/age/weight`, as
+in TensorFlow. The heads are those of `contrib.learn.heads`.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from capstan.api import nn, partitioners, scope_block, variable_collections, variable_scope
+from capstan.api.feature_column import columns as categories
+from capstan.api.feature_column import dense
 from capstan.contrib.estimator import clipping
 from capstan.contrib.layers import feature_columns as columns_of
 from capstan.contrib.learn import estimators, single_head
@@ -20,6 +23,9 @@ from capstan.estimator.canned import head as core
 
 _DENSE: Final = {"kernel": "weights", "bias": "biases"}
 """The variables of a layer of `tf.layers`, and their names in `tf.contrib.layers`."""
+
+_LINEAR: Final = "linear/linear_model/"
+"""The scope of the variables of `tf.feature_column.linear_model` in an estimator."""
 
 LINEAR_RATE: Final = 0.2
 """The greatest default learning rate of linear models."""
@@ -127,6 +133,38 @@ def by_name(features: Any) -> Any:
     if not isinstance(features, Mapping):
         return {columns_of.UNNAMED: features}
     return {name or columns_of.UNNAMED: tensor for name, tensor in features.items()}
+
+
+def with_names_of_contrib(model_fn: Any, linear_columns: Iterable[Any]) -> Any:
+    """Return `model_fn`, whose linear model has the names of variables that contrib gives it.
+
+    As in TensorFlow, columns of `tf.feature_column` have the names of `tf.estimator`.
+    """
+    columns = list(linear_columns)
+    if not all(isinstance(column, columns_of.OldColumn) for column in columns):
+        return model_fn
+    names = {f"{_LINEAR}{column.scope_name}/weights": _weight_of(column) for column in columns}
+    names[f"{_LINEAR}bias_weights"] = "linear/bias_weight"
+
+    def renamed(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        return getter(names.get(name, name), *args, **kwargs)
+
+    def build(features: Any, labels: Any, mode: str, config: Any) -> Any:
+        scope = variable_scope.get_variable_scope()
+        with scope_block.variable_scope(scope, custom_getter=renamed):
+            return model_fn(features, labels, mode, config)
+
+    return build
+
+
+def _weight_of(column: Any) -> str:
+    name: str = column.scope_name
+    if name == columns_of.UNNAMED:
+        name = ""
+    if isinstance(column, dense.IndicatorColumn):
+        name = f"{name.removesuffix('_indicator')}_one_hot"
+    is_table = isinstance(column, categories.CategoricalColumn)
+    return f"linear/{name}/{'weights' if is_table else 'weight'}"
 
 
 def optimizer(given: Any, default: str, rate: float, clip_norm: float | None) -> Any:

@@ -101,7 +101,8 @@ def _model(
     """Return the function of the model."""
     columns = tuple(feature_columns)
     rate = head_estimators.LINEAR_RATE if optimizer else head_estimators.linear_rate(len(columns))
-    return linear.model_fn(
+    model = linear.model_fn(
         head_estimators.core_head(head, is_trained=False), columns,
         head_estimators.optimizer(optimizer, "Ftrl", rate, gradient_clip_norm), None, "sum",
     )  # fmt: skip
+    return head_estimators.with_names_of_contrib(model, columns)
