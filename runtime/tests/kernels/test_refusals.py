@@ -133,6 +133,8 @@ REFUSALS = [
     ("Unique", (PAIR,), {}, "unique expects a 1D vector"),
     ("InTopK", (PAIR, [0]), {"k": 1}, "predictions 2 must match length of targets 1"),
     ("RandomUniformInt", ([2], 5, 5), {}, "Need minval < maxval, got 5 >= 5"),
+    ("RandomUniformInt", ([2], [4], 5), {}, "minval must be 0-D, got shape [1]"),
+    ("RandomUniformInt", ([2], 4, [5, 6]), {}, "maxval must be 0-D, got shape [2]"),
     (
         "MaxPool",
         (np.ones((1, 3, 3, 1)),),
@@ -194,6 +196,8 @@ STATIC = [
     ("GatherV2", (ROW, [0], 0), {"batch_dims": 1}, "batch_dims (1) must be less than rank(params)"),
     ("GatherV2", (PAIR, [[0]], 1), {"batch_dims": 1}, "must be equal, but are 2 and 1"),
     ("Range", (0, 3, 0), {}, "Requires delta != 0"),
+    ("RandomUniformInt", ([2], [4, 5], 6), {}, "Shape must be rank 0 but is rank 1"),
+    ("RandomUniformInt", ([2], 4, [5, 6]), {}, "Shape must be rank 0 but is rank 1"),
     ("OneHot", (0, -1, 1.0, 0.0), {}, "depth must be non-negative"),
     ("Tile", (PAIR, [1]), {}, "Shape must be rank 1 but is rank 2"),
     ("Pad", (PAIR, [[1, 0]]), {}, "Shape must be rank 1 but is rank 2"),

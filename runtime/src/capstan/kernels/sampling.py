@@ -126,6 +126,9 @@ def _integers(node: NodeContext) -> Function:
             return target
 
     def sample(sizes: Array, low: Array, high: Array) -> Array:
+        for name, bound in (("minval", low), ("maxval", high)):
+            if bound.ndim:
+                raise invalid(f"{name} must be 0-D, got shape {[*bound.shape]}")
         first, last = low.item(), high.item()
         if not np.all(sizes):
             return draw(sizes, 0, 1)  # No number is drawn, so the bounds do not matter.

@@ -1,6 +1,6 @@
 """Rows of random ops. `seed` and `seed2` are the seeds of the graph and of the op."""
 
-from capstan.core import dtypes
+from capstan.core import dtypes, shapes
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
@@ -12,6 +12,13 @@ def _for_each(ctx: ShapeContext) -> rules.Shapes:
     """Give the output the shape in input 0, followed by the shape of input 1."""
     sizes, parameter = rules.shape_in(ctx, 0), ctx.inputs[1]
     return (None if sizes is None or parameter is None else (*sizes, *parameter),)
+
+
+def _between(ctx: ShapeContext) -> rules.Shapes:
+    """Give the output the shape in input 0, if the bounds are scalars."""
+    for bound in ctx.inputs[1:]:
+        shapes.with_rank(bound, 0)
+    return rules.from_value(ctx)
 
 
 def _gamma(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -40,7 +47,7 @@ define(
         ("shape: T", "minval: Tout", "maxval: Tout"),
         ("output: Tout",),
         attrs={"seed": 0, "seed2": 0, "T": dtypes.int32},
-        shape=rules.from_value,
+        shape=_between,
         not_differentiable=True,
         effect=facts.RANDOM,
         types={"Tout": typesets.INDEX, "T": typesets.INDEX},
