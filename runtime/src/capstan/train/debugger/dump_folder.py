@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from capstan.core import debug_layout
 from capstan.resources import files
-from capstan.train.debugger import dumped
+from capstan.train.debugger import dump_graphs, dumped
 
 
 class CoreMetadata(NamedTuple):
@@ -26,7 +26,7 @@ class WatchKeyDoesNotExistInDebugDumpDirError(ValueError):
     """The folder has no dump of a tensor."""
 
 
-class DebugDumpDir:
+class DebugDumpDir(dump_graphs.DumpedGraphs):
     """The dumps below the folder `dump_root`, in the order in which they were written.
 
     `partition_graphs` are GraphDefs for the devices whose graph is not in the folder. `validate`
@@ -41,9 +41,14 @@ class DebugDumpDir:
     ) -> None:
         if not os.path.isdir(dump_root):
             raise OSError(f"Dump root directory {dump_root} does not exist")
+        super().__init__()
         self._root = dump_root
+        self._core = [
+            CoreMetadata(**json.loads(text)) for text in _texts(dump_root, debug_layout.CORE)
+        ]
+        self._fetches = _texts(dump_root, debug_layout.FETCHES)
+        self._feeds = _texts(dump_root, debug_layout.FEEDS)
         self._data: dict[str, list[dumped.DebugTensorDatum]] = {}
-        self._nodes: dict[str, dict[str, Any]] = {}
         for name in sorted(os.listdir(dump_root)):
             if name.startswith(debug_layout.DEVICE):
                 self._read_device(name, partition_graphs or ())
@@ -59,10 +64,7 @@ class DebugDumpDir:
                 relative = os.path.relpath(path, self._root)
                 data.append(dumped.DebugTensorDatum(self._root, relative))
         self._data[device] = sorted(data, key=_order)
-        nodes = [node for graph in graphs for node in graph.node]
-        self._nodes[device] = {
-            node.name: node for node in nodes if not node.device or node.device == device
-        }
+        self._add_graphs(device, graphs)
 
     @property
     def dump_root(self) -> str:
@@ -71,27 +73,17 @@ class DebugDumpDir:
     @property
     def core_metadata(self) -> CoreMetadata | list[CoreMetadata]:
         """The description of the run, or a list if there is not exactly one."""
-        found = [CoreMetadata(**json.loads(text)) for text in self._texts(debug_layout.CORE)]
-        return found[0] if len(found) == 1 else found
+        return self._core[0] if len(self._core) == 1 else self._core
 
     @property
     def run_fetches_info(self) -> str | list[str]:
         """The `repr` of the fetches of the run, or a list if there is not exactly one."""
-        found = self._texts(debug_layout.FETCHES)
-        return found[0] if len(found) == 1 else found
+        return self._fetches[0] if len(self._fetches) == 1 else self._fetches
 
     @property
     def run_feed_keys_info(self) -> str | list[str]:
         """The `repr` of the fed tensors of the run, or a list if there is not exactly one."""
-        found = self._texts(debug_layout.FEEDS)
-        return found[0] if len(found) == 1 else found
-
-    def _texts(self, prefix: str) -> list[str]:
-        from tensorboard.compat.proto import event_pb2
-
-        names = sorted(name for name in os.listdir(self._root) if name.startswith(prefix))
-        contents = [files.read_all(os.path.join(self._root, name)) for name in names]
-        return [event_pb2.Event.FromString(each).log_message.message for each in contents]
+        return self._feeds[0] if len(self._feeds) == 1 else self._feeds
 
     @property
     def dumped_tensor_data(self) -> list[dumped.DebugTensorDatum]:
@@ -127,54 +119,6 @@ class DebugDumpDir:
         if self._python_graph is None:
             raise LookupError("Python graph is not available for traceback lookup")
         return self._python_graph.get_operation_by_name(element_name.partition(":")[0]).traceback
-
-    def devices(self) -> list[str]:
-        """Return the devices that have dumped tensors."""
-        return [*self._data]
-
-    def nodes(self, device_name: str | None = None) -> list[str]:
-        """Return the names of the nodes of one device, or of all."""
-        return [name for device in self._chosen(device_name) for name in self._nodes[device]]
-
-    def node_exists(self, node_name: str, device_name: str | None = None) -> bool:
-        """Return whether the graph of the run has a node."""
-        return any(node_name in self._nodes[device] for device in self._chosen(device_name))
-
-    def node_attributes(self, node_name: str, device_name: str | None = None) -> Any:
-        """Return the attributes of a node, as AttrValues by name. Raises as `node_device`."""
-        return self._node(node_name, device_name).attr
-
-    def node_op_type(self, node_name: str, device_name: str | None = None) -> str:
-        """Return the op of a node. Raises as `node_device`."""
-        return str(self._node(node_name, device_name).op)
-
-    def node_device(self, node_name: str) -> str:
-        """Return the device of a node.
-
-        Raises:
-            ValueError: there is no such node.
-        """
-        return str(self._node(node_name, None).device)
-
-    def node_inputs(
-        self, node_name: str, is_control: bool = False, device_name: str | None = None
-    ) -> list[str]:
-        """Return the tensors that a node reads, or the nodes that it waits for."""
-        return _inputs(self._node(node_name, device_name), is_control=is_control)
-
-    def node_recipients(
-        self, node_name: str, is_control: bool = False, device_name: str | None = None
-    ) -> list[str]:
-        """Return the nodes that read an output of a node, or that wait for the node."""
-        self._node(node_name, device_name)
-        return [
-            name
-            for nodes in self._nodes.values()
-            for name, node in nodes.items()
-            if any(
-                each.partition(":")[0] == node_name for each in _inputs(node, is_control=is_control)
-            )
-        ]
 
     def debug_watch_keys(self, node_name: str, device_name: str | None = None) -> list[str]:
         """Return the keys of the dumps of a node, each once."""
@@ -259,21 +203,18 @@ class DebugDumpDir:
     def _of(self, device: str | None) -> list[dumped.DebugTensorDatum]:
         return self.dumped_tensor_data if device is None else self._data[device]
 
-    def _chosen(self, device: str | None) -> list[str]:
-        if device is not None and device not in self._nodes:
-            raise ValueError(f"Invalid device name: {device}. The devices are {self.devices()}")
-        return [*self._nodes] if device is None else [device]
-
-    def _node(self, name: str, device: str | None) -> Any:
-        for each in self._chosen(device):
-            if name in self._nodes[each]:
-                return self._nodes[each][name]
-        raise ValueError(f"Node '{name}' does not exist in the graphs of the run.")
-
 
 def _order(datum: dumped.DebugTensorDatum) -> tuple[int, int]:
     start, _, number = datum.extended_timestamp.partition("-")
     return int(start), int(number or 0)
+
+
+def _texts(root: str, prefix: str) -> list[str]:
+    from tensorboard.compat.proto import event_pb2
+
+    names = sorted(name for name in os.listdir(root) if name.startswith(prefix))
+    contents = [files.read_all(os.path.join(root, name)) for name in names]
+    return [event_pb2.Event.FromString(each).log_message.message for each in contents]
 
 
 def _below(folder: str) -> Iterator[str]:
@@ -286,8 +227,3 @@ def _graph(path: str) -> Any:
 
     event = event_pb2.Event.FromString(files.read_all(path))
     return graph_pb2.GraphDef.FromString(event.graph_def)
-
-
-def _inputs(node: Any, *, is_control: bool) -> list[str]:
-    names = [name for name in node.input if name.startswith("^") == is_control]
-    return [name.removeprefix("^") for name in names]
