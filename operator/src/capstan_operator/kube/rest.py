@@ -13,8 +13,6 @@ carried out.
 """
 
 import asyncio
-import os
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,7 +25,7 @@ import pydantic_core
 from kubernetes.aio.client.rest import RESTClientObject
 
 from capstan_operator.errors import Fault, Invalid
-from capstan_operator.kube import errors, paths, shapes
+from capstan_operator.kube import errors, no_answer, paths, shapes
 from capstan_operator.kube.credentials import Connection, Credentials
 from capstan_operator.kube.in_flight import InFlight
 
@@ -290,42 +288,8 @@ class Rest:
 
     def _unanswered(self, request: _Request, error: Exception) -> errors.Unavailable:
         server = self._credentials.configuration.host
-        message = f"{server} {_why(error)}"
+        cause = no_answer.why(
+            error, connect_seconds=CONNECT_SECONDS, timeout_seconds=TIMEOUT_SECONDS
+        )
+        message = f"{server} {cause}"
         return errors.Unavailable(message, request=str(request), status=0, reason="NoAnswer")
-
-
-def _why(error: Exception) -> str:
-    """Complete a sentence about the server: why it gave no answer, and where to look."""
-    match error:
-        case aiohttp.InvalidURL():
-            return "is not the address of an API server; write https://HOST:PORT in the kubeconfig"
-        case aiohttp.ConnectionTimeoutError():
-            return (
-                f"cannot be reached within {CONNECT_SECONDS:g} s; check the address and the network"
-            )
-        case TimeoutError():
-            return (
-                f"gave no answer within {TIMEOUT_SECONDS:g} s; check the API server's load and "
-                "the network in between"
-            )
-        case aiohttp.ClientConnectorDNSError():
-            return (
-                f"has a name that cannot be resolved ({error.os_error}); check the host name and "
-                "the DNS"
-            )
-        case aiohttp.ClientConnectorCertificateError():
-            return (
-                f"has a certificate that is not trusted ({error.certificate_error}); check the "
-                "certificate authority of the kubeconfig"
-            )
-        case aiohttp.ClientSSLError() | ssl.SSLError():
-            return f"ended the TLS handshake ({error}); check the address and the certificates"
-        case aiohttp.ClientConnectorError():
-            number = error.os_error.errno
-            words = str(error.os_error) if number is None else os.strerror(number)
-            return f"cannot be reached ({words}); check the server and the network in between"
-        case _:
-            cause = str(error) or type(error).__name__
-            return (
-                f"closed the connection before it answered ({cause}); the server may have restarted"
-            )
