@@ -3,7 +3,7 @@
 import dataclasses
 
 from capstan_operator.api.status import Status
-from capstan_operator.reconcile import aggregate, moves, recovery
+from capstan_operator.reconcile import aggregate, conditions, moves, recovery
 from capstan_operator.reconcile.actions import Announce, NewsType, Plan
 from capstan_operator.reconcile.passes import Pass
 from capstan_operator.reconcile.policies import alike, sparing, success, ttl
@@ -14,7 +14,7 @@ def succeed(this: Pass, updated: Status, failures: list[Failure]) -> Plan:
     """Plan the pass in which a job succeeds. `updated` does not show the failures yet."""
     names = ", ".join(sorted(map(str, success.needed(this.job))))
     line = f"{names} succeeded{success.never_ran(updated.tasks)}"
-    outcome = aggregate.condition("Succeeded", True, "TrainingDone", line, this.now)
+    outcome = conditions.condition("Succeeded", True, "TrainingDone", line, this.now)
     after = aggregate.finished(_finalised(this, updated, failures), outcome, this.now)
     news = Announce(NewsType.NORMAL, "Succeeded", line)
     return _clean_up(this, after, (news, *_evaluating(this, after)))
@@ -24,7 +24,7 @@ def fail(this: Pass, updated: Status, failures: list[Failure], why: Fatal, line:
     """Plan the pass in which a job fails. `line` says what happened, and `why` its consequence."""
     ended = _finalised(this, updated, failures).model_copy(update={"failure": line})
     message = "; ".join(filter(None, [f"{line} ({why.because})", alike.of_failing(ended.tasks)]))
-    outcome = aggregate.condition("Failed", True, why.reason, message, this.now)
+    outcome = conditions.condition("Failed", True, why.reason, message, this.now)
     after = aggregate.finished(ended, outcome, this.now)
     news = Announce(NewsType.WARNING, "Failed", message)
     return _clean_up(this, after, (news,))

@@ -19,6 +19,7 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import (
     aggregate,
+    conditions,
     finish,
     invalid,
     moves,
@@ -59,7 +60,7 @@ def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) ->
     if isinstance(recovered, recovery.GiveUp):
         return finish.fail(this, updated, failures, recovered.why, str(recovered.failure))
     after, moved, found = _next(this, recovered.status)
-    late = deadline.first(job.spec.run_policy, after, aggregate.waiting(after))
+    late = deadline.first(job.spec.run_policy, after, conditions.waiting(after))
     if late is not None and now >= late.at:
         return finish.fail(this, updated, failures, late.why, late.line)
     return _go_on(this, after, moved, (*obstacle.news(status, found), *recovered.news), late)
