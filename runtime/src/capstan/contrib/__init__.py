@@ -192,6 +192,7 @@ alias.grow(
             ("tfprof.model_analyzer", "tfprof.python.tools.tfprof.model_analyzer"),
             ("capstan.contrib.tfprof_analyzer",),
         ),
+        **dict.fromkeys(("text", "text.python.ops.skip_gram_ops"), ("capstan.contrib.skip_grams",)),
         "tfprof.tfprof_logger": ("capstan.api.profiler.op_log",),
         "training": (
             _only(
