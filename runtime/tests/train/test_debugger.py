@@ -163,6 +163,23 @@ def test_only_the_tensors_that_match_all_patterns_are_dumped(tmp_path: pathlib.P
     [
         ("DebugNothing", "file://{folder}", tf.errors.FailedPreconditionError, "DebugNothing"),
         ("DebugIdentity", "grpc://h:1", tf.errors.UnavailableError, "Invalid debug target URL"),
+        *(
+            (op, "file://{folder}", tf.errors.FailedPreconditionError, message)
+            for op, message in (
+                (
+                    "DebugNumericSummary(foo=1.0)",
+                    r"1 attribute key\(s\) were not valid for debug node "
+                    r"__dbg_x:0_0_DebugNumericSummary: foo",
+                ),
+                ("DebugNanCount(upper_bound=1; bar=1)", r"2 attribute key\(s\) were not valid"),
+                ("DebugIdentity(tensor_name=x)", r"1 attribute key\(s\) were not valid"),
+                ("DebugNumericSummary(lower_bound=low)", "Invalid value string for float-type"),
+                ("DebugNumericSummary(mute_if_healthy=2)", "Invalid value string for bool-type"),
+                ("DebugNumericSummary(gated_grpc)", "Malformed attributes in debug op name"),
+                ("DebugNumericSummary(gated_grpc=1;gated_grpc=0)", "Duplicate attribute name"),
+                ("DebugNumericSummary(", "Malformed debug op name"),
+            )
+        ),
     ],
 )
 def test_a_wrong_watch_fails_the_step(
@@ -173,6 +190,36 @@ def test_a_wrong_watch_fails_the_step(
     tf_debug.add_debug_tensor_watch(options, "x", 0, op, url.format(folder=tmp_path))
     with tf.Session() as session, pytest.raises(kind, match=message):
         session.run(x, options=options)
+
+
+def test_a_watch_may_tolerate_a_wrong_attribute(tmp_path: pathlib.Path) -> None:
+    x = tf.constant(1.0, name="x")
+    options = watched(
+        tmp_path,
+        debug_ops=["DebugNumericSummary(foo=1)", "DebugIdentity"],
+        tolerate_debug_op_creation_failures=True,
+    )
+    with tf.Session() as session:
+        session.run(x, options=options)
+    assert values(tmp_path) == {"x:0": 1}
+
+
+@pytest.mark.usefixtures("on_a_cpu")
+@pytest.mark.parametrize(
+    ("bounds", "names"),
+    [("", ["inverse:0"]), (" ; upper_bound = 3.0", ["large:0", "large/read:0", "inverse:0"])],
+)
+def test_a_muted_summary_is_dumped_only_of_tensors_with_nans_or_beyond_bounds(
+    bounds: str, names: list[str], tmp_path: pathlib.Path
+) -> None:
+    small, large = tf.Variable([0.0, 1.0], name="small"), tf.Variable([2.0, 4.0], name="large")
+    inverse = tf.divide(large, small, name="inverse")
+    summary = f"DebugNumericSummary(mute_if_healthy=true{bounds})"
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(inverse, options=watched(tmp_path, debug_ops=[summary]))
+    data = tf_debug.DebugDumpDir(str(tmp_path)).dumped_tensor_data
+    assert [datum.tensor_name for datum in data] == names
 
 
 def test_a_failed_run_leaves_its_graph(tmp_path: pathlib.Path) -> None:

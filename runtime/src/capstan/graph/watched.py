@@ -6,11 +6,10 @@ node. So the dumps are in the order in which the values were computed, also if t
 merges nodes. The iterations of a loop are not dumped: the results of the loop are.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from capstan import errors
 from capstan.core import debug_watches, devices, dtypes
@@ -18,11 +17,10 @@ from capstan.core import node as ir
 from capstan.framework import facts, opdef
 from capstan.framework.ops import dumps
 from capstan.framework.ops import nodes as build
-from capstan.graph import infer
+from capstan.graph import debug_calls, infer
 
 TARGETS: Final = ir.Edge("_debug_targets")
 """The feed with the URLs of each target of `debug_watches.Watches`."""
-_CALL: Final = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 _UNREADABLE: Final = (dtypes.resource, dtypes.variant)
 
 
@@ -37,8 +35,8 @@ def insert(
     device fails, its inputs have been dumped.
 
     Raises:
-        FailedPreconditionError: a watch names a debug op that does not exist, or that does not
-            take the tensor, and does not tolerate this.
+        FailedPreconditionError: a watch names a debug op that does not exist, that does not take
+            the tensor, or that lacks an attribute, and does not tolerate this.
     """
     named = {(each.node, each.slot): each for each in watches}
     default = named.get((debug_watches.ANY, -1))
@@ -65,42 +63,63 @@ def _dumping(
 ) -> list[ir.Node]:
     """Return the nodes that compute and dump the debug ops of a tensor."""
     edge = ir.Edge(node.name, slot)
-    device = f"{devices.task_of(node.device)}/device:CPU:0"
     made = []
     for number, text in enumerate(watch.ops):
-        op, attrs = _parsed(text)
-        name = f"__dbg_{edge.tensor}_{number}_{op}"
-        where = {
-            "device_name": node.device.encode(),
-            "node_name": node.name.encode(),
-            "output_slot": slot,
-            "debug_op": op.encode(),
-            "target": watch.target,
-        }
-        if op == dumps.IDENTITY:
-            made.append(dumps.dump(name, edge, dtype, TARGETS, device, where, is_ref=is_ref))
-        elif op in dumps.INSPECTIONS and dtype is not dtypes.string and is_ref:
-            # The variable may have no value yet, which no inspection takes as its input.
-            more = {name: value for name, value in attrs.items() if name in dumps.BOUNDS}
-            if "shape" in node.attrs:
-                more["shape"] = node.attrs["shape"]
-            where |= more
-            made.append(dumps.dump(name, edge, dtype, TARGETS, device, where, is_ref=True))
-        elif op in dumps.INSPECTIONS and dtype is not dtypes.string:
-            inner = dumps.inspected(f"{name}/value", op, edge, dtype, device, attrs)
-            result = infer.tensors(inner)[1][0][0]
-            source = ir.Edge(inner.name)
-            made.append(inner)
-            made.append(dumps.dump(name, source, result, TARGETS, device, where, is_ref=False))
-        elif not watch.tolerates:
-            raise errors.FailedPreconditionError(
-                None,
-                None,
-                f"Failed to create debug node {op} for tensor {edge.tensor}, due to: Debug op "
-                f"{op} does not exist or does not take {dtype.name}. Use {dumps.IDENTITY}, "
-                f"{' or '.join(sorted(dumps.INSPECTIONS))}",
+        try:
+            made += _dumping_op(
+                node, slot, dtype, watch, number, debug_calls.parse(text), is_ref=is_ref
             )
+        except ValueError as error:
+            if watch.tolerates:
+                continue
+            raise errors.FailedPreconditionError(
+                None, None, f"Failed to create debug node {text} for tensor {edge.tensor}, "
+                f"due to: {error}",
+            ) from None  # fmt: skip
     return made
+
+
+def _dumping_op(
+    node: ir.Node,
+    slot: int,
+    dtype: dtypes.DType,
+    watch: debug_watches.Watch,
+    number: int,
+    call: debug_calls.Call,
+    *,
+    is_ref: bool,
+) -> list[ir.Node]:
+    """Return the nodes of one debug op. Raise ValueError if there is no such op."""
+    edge = ir.Edge(node.name, slot)
+    device = f"{devices.task_of(node.device)}/device:CPU:0"
+    name = f"__dbg_{edge.tensor}_{number}_{call.op}"
+    where = {
+        "device_name": node.device.encode(),
+        "node_name": node.name.encode(),
+        "output_slot": slot,
+        "debug_op": call.op.encode(),
+        "target": watch.target,
+    }
+    if call.op == dumps.IDENTITY:
+        call.attributes(name)
+        return [dumps.dump(name, edge, dtype, TARGETS, device, where, is_ref=is_ref)]
+    if call.op not in dumps.INSPECTIONS or dtype is dtypes.string:
+        raise ValueError(
+            f"Debug op {call.op} does not exist or does not take {dtype.name}. Use "
+            f"{dumps.IDENTITY}, {' or '.join(sorted(dumps.INSPECTIONS))}"
+        )
+    attrs = call.attributes(name)
+    where["mute_if_healthy"] = attrs.get("mute_if_healthy", False)
+    if is_ref:
+        # The variable may have no value yet, which no inspection takes as its input.
+        more = {name: value for name, value in attrs.items() if name in dumps.BOUNDS}
+        if "shape" in node.attrs:
+            more["shape"] = node.attrs["shape"]
+        return [dumps.dump(name, edge, dtype, TARGETS, device, where | more, is_ref=True)]
+    inner = dumps.inspected(f"{name}/value", call.op, edge, dtype, device, attrs)
+    result = infer.tensors(inner)[1][0][0]
+    source = ir.Edge(inner.name)
+    return [inner, dumps.dump(name, source, result, TARGETS, device, where, is_ref=False)]
 
 
 def _after_dumps(
@@ -131,23 +150,3 @@ def _after_dumps(
 
 def _is_on_host(node: ir.Node) -> bool:
     return devices.parse(node.device).device_type == "CPU"
-
-
-def _parsed(text: str) -> tuple[str, dict[str, Any]]:
-    """Return the name and the attributes of `DebugNumericSummary(lower_bound=-1;upper_bound=1)`.
-
-    An op that has no such attribute ignores it.
-    """
-    found = _CALL.fullmatch(text.strip())
-    if found is None:
-        raise errors.InvalidArgumentError(
-            None, None, f"Malformed debug op {text!r}. Write Op or Op(attribute=value;...)"
-        )
-    attrs: dict[str, Any] = {}
-    for pair in filter(None, (found[2] or "").split(";")):
-        key, _, value = pair.partition("=")
-        if key in ("lower_bound", "upper_bound"):
-            attrs[key] = float(value)
-        elif key in ("mute_if_healthy", "gated_grpc"):
-            attrs[key] = value.strip().lower() in ("true", "t", "1", "yes", "y")
-    return found[1], attrs

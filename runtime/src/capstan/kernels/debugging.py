@@ -55,6 +55,11 @@ def _summary(node: NodeContext) -> Function:
     return summary
 
 
+def is_healthy(summary: Array) -> bool:
+    """Return whether a DebugNumericSummary counts no NaN and no number at or beyond a bound."""
+    return not summary[[2, 3, 7]].any()
+
+
 def inspection(node: NodeContext, op: str) -> Function:
     """Return the function of DebugNanCount or DebugNumericSummary, for the input of a node.
 

@@ -18,8 +18,11 @@ def _dump(node: NodeContext) -> Function:
         node.attrs["debug_op"].decode(),
     )
     target, dtype = node.attrs["target"], node.input_dtypes[0].base_dtype.as_datatype_enum
+    is_muted = node.attrs["mute_if_healthy"]
 
     def dump(value: Array | None, targets: Array) -> None:
+        if is_muted and value is not None and debugging.is_healthy(value):
+            return
         for url in debug_watches.decoded(targets[target]):
             tensor_dumps.write_tensor(url, key, value, dtype)
 

@@ -26,6 +26,7 @@ _ATTRS: dict[str, Any] = {
     "output_slot": int,
     "debug_op": bytes,
     "target": int,
+    "mute_if_healthy": False,
 }
 _REF_ATTRS: dict[str, Any] = {
     **_ATTRS,
