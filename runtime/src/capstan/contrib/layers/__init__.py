@@ -97,6 +97,18 @@ from capstan.contrib.layers.norms import unit_norm as unit_norm
 from capstan.contrib.layers.optimizers import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES
 from capstan.contrib.layers.optimizers import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
 from capstan.contrib.layers.optimizers import optimize_loss as optimize_loss
+from capstan.contrib.layers.parsed_columns import (
+    check_feature_columns as check_feature_columns,
+)
+from capstan.contrib.layers.parsed_columns import (
+    parse_feature_columns_from_examples as parse_feature_columns_from_examples,
+)
+from capstan.contrib.layers.parsed_columns import (
+    parse_feature_columns_from_sequence_examples as parse_feature_columns_from_sequence_examples,
+)
+from capstan.contrib.layers.parsed_columns import (
+    transform_features as transform_features,
+)
 from capstan.contrib.layers.pooling import avg_pool2d as avg_pool2d
 from capstan.contrib.layers.pooling import avg_pool3d as avg_pool3d
 from capstan.contrib.layers.pooling import max_pool2d as max_pool2d
@@ -129,7 +141,11 @@ alias.grow(
         "python.layers.encoders": (__name__,),
         **dict.fromkeys(
             ("feature_column", "python.layers.feature_column", "python.layers.feature_column_ops"),
-            ("capstan.contrib.layers.feature_columns", "capstan.contrib.layers.sequence_columns"),
+            (
+                "capstan.contrib.layers.feature_columns",
+                "capstan.contrib.layers.parsed_columns",
+                "capstan.contrib.layers.sequence_columns",
+            ),
         ),
         "python.layers.initializers": ("capstan.contrib.layers.initializers",),
         "python.layers.layers": (__name__,),
