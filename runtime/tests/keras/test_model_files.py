@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import strict
 
 import capstan as tf
 
@@ -279,3 +280,16 @@ def test_a_callback_saves_the_weights_of_a_subclass(tmp_path: pathlib.Path) -> N
         save = keras.callbacks.ModelCheckpoint(str(tmp_path / "weights"))
         model.fit(X, Y, verbose=0, callbacks=[save])
         assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "weights")
+
+
+def test_an_optimizer_without_kernels_for_a_gpu_trains_on_its_cpu(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "model.h5")
+    with strict.installed():
+        with program():
+            model = sequential()
+            model.compile("ftrl", "mse")
+            train(model)
+            model.save(path)
+            expected = train(model)
+        with program():
+            check(train(keras.models.load_model(path)), expected)

@@ -101,35 +101,41 @@ def load(
     if described is None:
         raise ValueError("No model found in config file.")
     model = make(json.loads(described), custom_objects)
+    has_state = compiles and _compile(file, model, custom_objects or {})
     hdf5_weights.load(file["model_weights"], model, by_name=False)
-    if not compiles:
-        return model
+    if has_state:
+        try:
+            model.optimizer.set_weights(hdf5_weights.arrays(file[_STATE]))
+        except ValueError as error:
+            logging.warning("The state of the optimizer does not fit, so it begins anew: %s", error)
+    return model
+
+
+def _compile(file: Any, model: Any, custom_objects: Mapping[str, Any]) -> bool:
+    """Compile a model as its file says. Return whether the optimizer has weights for its state.
+
+    The first step that names a variable chooses its device, and an optimizer may have no kernel for
+    a GPU. The operations of the optimizer are therefore built before the weights are loaded.
+    """
     training = file.attrs.get("training_config")
     if training is None:
         logging.warning(
             "No training configuration found in save file: the model was *not* compiled. Compile "
             "it manually."
         )
-        return model
-    with objects.custom_object_scope(custom_objects or {}):
-        model.compile(**_compile_arguments(json.loads(training), custom_objects or {}))
-    if _STATE in file:
-        _load_state(file[_STATE], model)
-    return model
-
-
-def _load_state(group: Any, model: Any) -> None:
+        return False
+    with objects.custom_object_scope(custom_objects):
+        model.compile(**_compile_arguments(json.loads(training), custom_objects))
+    if _STATE not in file:
+        return False
     if not model.outputs:
         logging.warning(
             "A Sequential without an `input_shape` of its first layer cannot load the state of its "
             "optimizer. The optimizer begins anew."
         )
-        return
+        return False
     model._unweighted_steps().prepare(trains=True)  # It creates the weights of the optimizer.
-    try:
-        model.optimizer.set_weights(hdf5_weights.arrays(group))
-    except ValueError as error:
-        logging.warning("The state of the optimizer does not fit, so it begins anew: %s", error)
+    return True
 
 
 def _compile_arguments(

@@ -20,6 +20,19 @@ def get_session(op_input_list: Any = ()) -> Any:
     variables are initialized, unless `manual_variable_initialization(True)` leaves that to the
     program.
     """
+    found = opened()
+    if settings.SETTINGS.initializes_variables:
+        initialize(found)
+    return found
+
+
+def opened() -> Any:
+    """Return the session of `get_session`, which may not have initialized new variables yet.
+
+    The first step that names a variable chooses its device. A training therefore begins with this
+    session: the operations of an optimizer, which may have no kernel for a GPU, come before that
+    step.
+    """
     graph = graphs.get_default_graph()
     known = context.of(graph)
     found = defaults.get_default_session()
@@ -27,8 +40,6 @@ def get_session(op_input_list: Any = ()) -> Any:
         if known.session is None:
             known.session = worker_sessions.open_session(graph)
         found = known.session
-    if settings.SETTINGS.initializes_variables:
-        initialize(found)
     return found
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from capstan.api import logging
+from capstan.keras import sessions
 from capstan.keras.training import (
     averages,
     batches,
@@ -100,7 +101,7 @@ class Trainer(compilation.Compilation):
         due: Any,
     ) -> None:
         self.stop_training = False
-        with self._session().as_default():
+        with sessions.opened().as_default():
             called.call("on_train_begin", {})
             for epoch in epochs:
                 called.call("on_epoch_begin", epoch, {})
