@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 
 from capstan.keras import backend
+from capstan.keras.layers import convolutional
 
-_LAYERS = frozenset(("Conv1D", "Conv2D", "Conv3D", "Conv2DTranspose"))
+_LAYERS = frozenset(
+    kind.__name__
+    for kind in (
+        convolutional.Conv1D,
+        convolutional.Conv2D,
+        convolutional.Conv3D,
+        convolutional.Conv2DTranspose,
+    )
+)
 
 
 def convert_all_kernels_in_model(model: Any) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.framework import opdef
+from capstan.framework import facts, opdef
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _search(nodes: Mapping[str, Any], start: str, edges: Edges) -> Iterator[tupl
     def inputs(element: str) -> Iterator[tuple[str, str]]:
         name = _node_name(element)
         node = nodes.get(name)
-        if node is None or node.op == "Merge":
+        if node is None or opdef.role(node.op) is facts.Role.MERGE:
             return
         found = inputs_of(node, is_control=False)
         if edges.control:
