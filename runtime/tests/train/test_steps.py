@@ -3,6 +3,7 @@
 import pytest
 
 import capstan as tf
+from capstan.python.training import training_util as reads
 
 
 def test_there_is_one_global_step_in_a_graph():
@@ -65,3 +66,31 @@ def test_a_global_step_that_is_not_an_integer_scalar_is_refused(value: object, m
 def test_a_global_step_that_is_not_a_tensor_is_refused():
     with pytest.raises(TypeError, match="must be a Variable or Tensor: 3"):
         tf.train.assert_global_step(3)
+
+
+def test_a_graph_reads_its_global_step_once():
+    assert reads._get_or_create_global_step_read() is None
+    tf.train.create_global_step()
+    assert reads._get_global_step_read() is None
+    with tf.name_scope("tower"):
+        read = reads._get_or_create_global_step_read()
+    assert reads._get_or_create_global_step_read() is read
+    assert reads._get_global_step_read() is read
+    assert read.op.name.startswith("global_step/")
+    with tf.Session() as session:
+        assert session.run(read) == 0, "the variable is not initialized"
+    tf.add_to_collection(reads.GLOBAL_STEP_READ_KEY, tf.constant(0))
+    with pytest.raises(RuntimeError, match="multiple items"):
+        reads._get_global_step_read()
+
+
+def test_the_global_step_is_read_before_it_is_incremented():
+    with pytest.raises(ValueError, match="Global step tensor should be created"):
+        reads._increment_global_step(3)
+    tf.train.create_global_step()
+    increment = reads._increment_global_step(3)
+    read = reads._get_or_create_global_step_read()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for value in (0, 3, 6):
+            assert session.run([read, increment]) == [value, value + 3]

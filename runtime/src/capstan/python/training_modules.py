@@ -15,7 +15,6 @@ _TRAINING = (
     *("proximal_adagrad", "proximal_gradient_descent", "queue_runner", "queue_runner_impl"),
     *("rmsprop", "server_lib", "session_manager", "session_run_hook"),
     *("summary_io", "supervisor", "sync_replicas_optimizer", "training", "training_ops"),
-    *("training_util",),
 )
 _TRACKING: dict[str, alias.Homes] = {
     "base": ("capstan.api.trackable",),
@@ -65,6 +64,17 @@ TRAINING: dict[str, alias.Homes] = {
         for package in ("tracking", "checkpointable")
         for name, homes in _TRACKING.items()
     },
+    "training_util": (
+        {
+            "GLOBAL_STEP_READ_KEY": "capstan.train.step_reads.KEY",
+            "_get_global_step_read": "capstan.train.step_reads.global_step_read",
+            "_get_or_create_global_step_read": (
+                "capstan.train.step_reads.get_or_create_global_step_read"
+            ),
+            "_increment_global_step": "capstan.train.step_reads.increment_global_step",
+        },
+        *(*_TRAIN, lookups.op),
+    ),
     "saving.saveable_object": ("capstan.train.saveable_object",),
     "saving.saveable_object_util": ("capstan.train.saveable_object",),
 }
