@@ -79,3 +79,12 @@ def test_arrays_are_written_to_tensor_messages_and_read_again() -> None:
     assert tf.make_ndarray(tf.make_tensor_proto(["a"])).tolist() == [b"a"]
     with pytest.raises(TypeError, match="Expected Tensor's shape"):
         tf.make_tensor_proto(1.5, shape=[2], verify_shape=True)
+
+
+def test_the_value_of_a_constant_operation_is_read_as_a_message() -> None:
+    constant = tf.constant([[1.0, 2.0]])
+    value = tf.make_ndarray(constant.op.get_attr("value"))
+    assert value.tolist() == [[1, 2]]
+    value[0, 0] = 3  # A program may change its copy.
+    with tf.Session() as session:
+        assert session.run(constant).tolist() == [[1, 2]]

@@ -33,7 +33,10 @@ def make_tensor_proto(
 def make_ndarray(tensor: Any) -> Array:
     """Return the array in a TensorProto. Strings are an object array of bytes.
 
+    `op.get_attr("value")` of a constant is an array in Capstan, and a TensorProto in TensorFlow.
+    The function returns a copy of such an array.
+
     Raises:
         ValueError: the message is not valid.
     """
-    return tensor_proto.ndarray(tensor)
+    return tensor.copy() if isinstance(tensor, np.ndarray) else tensor_proto.ndarray(tensor)
