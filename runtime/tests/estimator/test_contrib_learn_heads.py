@@ -72,9 +72,9 @@ def test_weights_divide_the_trained_loss_by_the_batch_and_the_reported_one_by_th
     losses = -np.log(softmax(LOGITS)[np.arange(4), labels[:, 0]])
     head = learn.multi_class_head(3, weight_column_name="w")
     trained, _, _ = run(head, TRAIN, labels, LOGITS, {"w": WEIGHTS})
-    reported, _, metrics = run(head, EVAL, labels, LOGITS, {"w": WEIGHTS})
-    assert trained == pytest.approx((losses * WEIGHTS).sum() / 4, rel=1e-5)
-    assert reported == pytest.approx((losses * WEIGHTS).sum() / WEIGHTS.sum(), rel=1e-5)
+    evaluated, _, metrics = run(head, EVAL, labels, LOGITS, {"w": WEIGHTS})
+    assert trained == evaluated == pytest.approx((losses * WEIGHTS).sum() / 4, rel=1e-5)
+    assert metrics["loss"] == pytest.approx((losses * WEIGHTS).sum() / WEIGHTS.sum(), rel=1e-5)
     assert metrics["accuracy"] == pytest.approx(0.3)
 
 
@@ -267,3 +267,39 @@ def test_an_estimator_with_two_heads_trains_and_exports(tmp_path: pathlib.Path) 
         key = "default_input_alternative:class"
         classes = tf.contrib.predictor.from_saved_model(folder.decode(), signature_def_key=key)
         assert classes({"x": [[1.0]]})["classes"].tolist() == [[b"0", b"1"]]
+
+
+@pytest.mark.parametrize(("name", "expected"), [(None, 6.0), ("number", 3.0)])
+def test_an_evaluation_reports_the_average_loss_of_one_head_without_a_name(
+    name: str | None, expected: float
+) -> None:
+    head = learn.regression_head(weight_column_name="w", head_name=name)
+
+    def step(_: Any) -> Any:
+        return tf.assign_add(tf.train.get_global_step(), 1)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        logits = features["x"] * tf.get_variable("v", [], initializer=tf.zeros_initializer())
+        return head.create_model_fn_ops(features, mode, labels, step, logits)
+
+    def input_fn() -> Any:
+        features = {"x": tf.ones([4, 1]), "w": tf.constant([[1.0], [1.0], [0.0], [0.0]])}
+        return features, tf.constant([[2.0], [np.sqrt(8.0)], [1.0], [1.0]])
+
+    estimator = learn.Estimator(model_fn)
+    estimator.fit(input_fn=input_fn, steps=1)
+    metrics = estimator.evaluate(input_fn=input_fn, steps=1)
+    assert metrics["loss"] == pytest.approx(expected)
+
+
+def test_the_loss_of_several_heads_adds_their_trained_losses_in_an_evaluation_too() -> None:
+    heads = [
+        learn.regression_head("a", "w", head_name="first"),
+        learn.regression_head("b", head_name="second"),
+    ]
+    features = {"w": np.array([[1.0], [0.0]], "f")}
+    labels = {"a": np.array([[2.0], [5.0]], "f"), "b": np.array([[1.0], [1.0]], "f")}
+    head = learn.multi_head(heads, [1.0, 0.5])
+    loss, _, metrics = run(head, EVAL, labels, np.zeros((2, 2), "f"), features)
+    assert loss == pytest.approx(4 / 2 + 0.5 * 1)
+    assert (metrics["loss/first"], metrics["loss/second"]) == (4, 1)

@@ -3,9 +3,20 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
-from capstan.contrib.learn import metric_spec, mode_keys, output_alternatives
+from capstan.contrib.learn import head_metrics, metric_spec, mode_keys, output_alternatives
 from capstan.estimator import arguments, estimator_spec
 from capstan.estimator.mode_keys import LOSS_METRIC_KEY
+
+
+class ReportedLoss(tuple[Any, Any]):
+    """The mean of the loss that an evaluation reports: a value and an update, as of a metric."""
+
+    loss: Any
+
+    def __new__(cls, loss: Any) -> Self:
+        made = super().__new__(cls, head_metrics.mean(loss))
+        made.loss = loss
+        return made
 
 
 class _Fields(NamedTuple):
@@ -24,7 +35,8 @@ class ModelFnOps(_Fields):
     """The operations of a model in one mode. Training needs `loss` and `train_op`.
 
     Evaluation needs `loss`, and the other modes need `predictions`. `eval_metric_ops` has tuples of
-    a value and an update by name. The loss is no metric, because an estimator adds it.
+    a value and an update by name. An estimator adds the loss, or the `ReportedLoss` that is called
+    `loss`.
     `output_alternatives` has the problem type and the outputs of each head, by its name.
 
     Raises:
@@ -67,22 +79,26 @@ class ModelFnOps(_Fields):
         Raises:
             ValueError: as `estimator_spec`, if the model is exported.
         """
+        metric = (self.eval_metric_ops or {}).get(LOSS_METRIC_KEY)
+        loss = None
+        if self.mode == mode_keys.ModeKeys.EVAL and isinstance(metric, ReportedLoss):
+            loss = metric.loss
         if not self.output_alternatives:
-            return self._spec(None)
+            return self._spec(None, loss)
         if not is_exported:
-            return self._spec({})
+            return self._spec({}, loss)
         outputs = output_alternatives.export_outputs(
             self.output_alternatives, default, output_alternatives.INPUT_PREFIX
         )
         return self._spec(outputs)
 
-    def _spec(self, export_outputs: dict[str, Any] | None) -> Any:
+    def _spec(self, export_outputs: dict[str, Any] | None, loss: Any = None) -> Any:
         metrics = dict(self.eval_metric_ops or {})
         metrics.pop(LOSS_METRIC_KEY, None)
         return estimator_spec.EstimatorSpec(
             self.mode,
             self.predictions,
-            self.loss,
+            self.loss if loss is None else loss,
             self.train_op,
             metrics,
             export_outputs,

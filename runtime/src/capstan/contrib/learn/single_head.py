@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from capstan.api import array_ops, control_flow_ops, math_ops, nn, scope_block, sparse_ops
 from capstan.api.scoped import scoped
 from capstan.contrib.layers import dense
-from capstan.contrib.learn import head_bias, head_losses, head_metrics, model_fn
+from capstan.contrib.learn import head_bias, head_losses, model_fn
 from capstan.contrib.learn.mode_keys import ModeKeys
 from capstan.core import dtypes
 from capstan.estimator.canned import head
@@ -108,11 +108,9 @@ class SingleHead(Head):
                     if bias is not None:
                         step = head_bias.step(bias, found, logits, weights, self._loss_of)
                         train_op = control_flow_ops.group(train_op, step)
-                else:
-                    loss = reported
                 with scoped(None, "metrics"):
                     metric_ops = self._named(self._metrics(predictions, found, weights))
-                    metric_ops[self._key(LOSS)] = head_metrics.mean(reported)
+                    metric_ops[self._key(LOSS)] = model_fn.ReportedLoss(reported)
             return model_fn.ModelFnOps(
                 mode, predictions, loss, train_op, metric_ops, self._alternatives(predictions)
             )
