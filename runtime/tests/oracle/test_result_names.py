@@ -46,6 +46,20 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {
     "middle of an image": lambda tf, x: tf.image.central_crop(tf.stack([x, x, x]), 0.5),
     "middle of images": lambda tf, x: tf.image.central_crop(tf.stack([[x, x, x]]), 0.5),
     "operator and function": lambda tf, x: [tf.multiply(x, x), x * x, tf.multiply(x, x)],
+    "rows": lambda tf, x: tf.gather(x, [1, 0]),
+    "named rows": lambda tf, x: tf.gather(x, [1, 0], name="rows"),
+    "rows of a variable": lambda tf, x: tf.gather(tf.get_variable("v", [2, 3]), [1, 0]),
+    "looked up rows": lambda tf, x: tf.nn.embedding_lookup(x, [1, 0]),
+    "looked up rows of a variable": lambda tf, x: tf.nn.embedding_lookup(
+        tf.get_variable("v", [2, 3]), [1, 0], name="rows"
+    ),
+    "short rows": lambda tf, x: tf.nn.embedding_lookup(x, [1, 0], max_norm=1.0),
+    "norm": lambda tf, x: tf.norm(x),
+    "norms": lambda tf, x: tf.norm(x, axis=1),
+    "sums of sizes": lambda tf, x: tf.norm(x, 1, axis=1),
+    "largest sizes": lambda tf, x: tf.norm(x, np.inf, axis=[0, 1]),
+    "third roots": lambda tf, x: tf.norm(x, 3, axis=0),
+    "kept axes": lambda tf, x: tf.norm(x, axis=0, keepdims=True),
     "large and small scopes": lambda tf, x: [_within(tf, x, name) for name in ("A", "a", "b", "B")],
 }
 
@@ -126,3 +140,10 @@ def test_gradients_are_summed_in_the_order_of_tensorflow(v1: Any) -> None:
             )
     assert len(found[0]) == 3
     assert found[0] == found[1]
+
+
+def test_rows_of_a_resource_variable_have_the_names_of_tensorflow_1_15() -> None:
+    variable = tf.get_variable("v", [2, 3], use_resource=True)
+    assert tf.gather(variable, [1, 0], name="rows").name == "Identity:0"
+    assert tf.nn.embedding_lookup(variable, [1, 0]).name == "embedding_lookup/Identity_1:0"
+    assert [op.type for op in tf.get_default_graph().get_operations()].count("ResourceGather") == 2

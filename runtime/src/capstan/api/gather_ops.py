@@ -9,6 +9,7 @@ from capstan.api import clip_ops, partitioned_variables, plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes
 from capstan.framework import convert, masking
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 __all__ = [
@@ -44,7 +45,7 @@ def gather(
     if axis is None or (isinstance(axis, int) and axis == 0):
         if hasattr(params, "sparse_read"):
             return params.sparse_read(indices, name=name)
-        return raw.Gather(params, indices, name=name)
+        return raw.GatherV2(params, indices, 0, name=name)
     return raw.GatherV2(params, indices, axis, name=name)
 
 
@@ -105,9 +106,16 @@ def embedding_lookup(
     with scoped(name, "embedding_lookup", (*tables, ids)) as scope:
         ids = convert.convert_to_tensor(ids, name="ids")
         if len(tables) == 1:
-            with ids.graph.colocate_with(convert.convert_to_tensor(tables[0]).op):
-                return _clipped(raw.Gather(tables[0], ids, name=scope), ids, max_norm)
+            with ids.graph.colocate_with(_held(tables[0]).op):
+                rows = _clipped(gather(tables[0], ids, name=scope), ids, max_norm)
+            return raw.Identity(rows, name="Identity")
         return _clipped(_from_parts(tables, ids, partition_strategy, scope), ids, max_norm)
+
+
+def _held(table: Any) -> graphs.Tensor:
+    """Return the tensor whose device has the table: the handle of a resource variable."""
+    handle: graphs.Tensor | None = getattr(table, "handle", None)
+    return convert.convert_to_tensor(table) if handle is None else handle
 
 
 def _clipped(rows: Any, ids: Any, max_norm: Any) -> Any:

@@ -146,10 +146,10 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
     def sparse_read(self, indices: Any, name: str | None = None) -> graphs.Tensor:
         """Return the rows of the variable that `indices` name. A step reads only these rows."""
         with graphs.get_default_graph().name_scope(name or "Gather") as scope:
-            rows: graphs.Tensor = raw.ResourceGather(
-                self._handle, indices, dtype=self.dtype, name=scope
-            )
-            return rows
+            rows = raw.ResourceGather(self._handle, indices, dtype=self.dtype, name=scope)
+        # TensorFlow 1.15 adds the copy outside of the scope.
+        copied: graphs.Tensor = raw.Identity(rows, name="Identity")
+        return copied
 
     def gather_nd(self, indices: Any, name: str | None = None) -> graphs.Tensor:
         """Return the slices at multi-dimensional indices. A step reads only these slices."""

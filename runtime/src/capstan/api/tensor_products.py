@@ -145,20 +145,30 @@ def norm(
         if ord == 2 and is_matrix:
             return _largest_singular_values(tensor, axis, keep)
         if ord in ("euclidean", "fro", 2):
-            squares = raw.Mul(tensor, complex_ops.conj(tensor))
-            return raw.Sqrt(reduce_ops.reduce_sum(squares, over, keepdims=keep))
+            squares = raw.Mul(tensor, complex_ops.conj(tensor), name="mul")
+            result = raw.Sqrt(reduce_ops.reduce_sum(squares, over, keepdims=True))
+            return _squeezed(result, over, keep)
         sizes = operators.absolute(tensor, None)
         if is_matrix:
             first, second = over if ord == 1 else over[::-1]
             sums = reduce_ops.reduce_sum(sizes, first, keepdims=True)
             result = reduce_ops.reduce_max(sums, second, keepdims=True)
-            return result if keep else raw.Squeeze(result, squeeze_dims=over)
-        if ord == np.inf:
-            return reduce_ops.reduce_max(sizes, over, keepdims=keep)
-        if ord == 1:
-            return reduce_ops.reduce_sum(sizes, over, keepdims=keep)
-        total = reduce_ops.reduce_sum(raw.Pow(sizes, float(ord)), over, keepdims=keep)
-        return raw.Pow(total, 1.0 / ord)
+        elif ord == np.inf:
+            result = reduce_ops.reduce_max(sizes, over, keepdims=True)
+        elif ord == 1:
+            result = reduce_ops.reduce_sum(sizes, over, keepdims=True)
+        else:
+            total = reduce_ops.reduce_sum(raw.Pow(sizes, float(ord)), over, keepdims=True)
+            result = raw.Pow(total, 1.0 / ord)
+        return _squeezed(result, over, keep)
+
+
+def _squeezed(result: Any, over: Any, keep: bool) -> Any:
+    """Return `result` without the reduced axes `over`, unless they are kept."""
+    if keep:
+        return result
+    axes = over if over is None or isinstance(over, list) else [over]
+    return raw.Squeeze(result, squeeze_dims=axes or [])
 
 
 def _check_norm(ord: Any, axis: Any, is_matrix: bool) -> None:
