@@ -89,3 +89,10 @@ def test_a_thread_pool_sets_the_options_of_a_dataset() -> None:
     options = threadpool.override_threadpool(tf.data.Dataset.range(2), pool).options()
     assert options.experimental_threading.private_threadpool_size == 3
     assert options.experimental_threading.max_intra_op_parallelism == 2
+
+
+def test_a_pool_of_threads_may_leave_the_threads_of_an_operation_open() -> None:
+    pool = threadpool.PrivateThreadPool(3, max_intra_op_parallelism=None)
+    options = threadpool.override_threadpool(tf.data.Dataset.range(2), pool).options()
+    assert options.experimental_threading.private_threadpool_size == 3
+    assert options.experimental_threading.max_intra_op_parallelism == 1

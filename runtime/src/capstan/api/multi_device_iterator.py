@@ -104,12 +104,13 @@ class PrivateThreadPool(NamedTuple):
 
     num_threads: int
     display_name: str | None = None
-    max_intra_op_parallelism: int = 1
+    max_intra_op_parallelism: int | None = 1
 
 
 def override_threadpool(source: dataset.Dataset, thread_pool: PrivateThreadPool) -> Any:
     """Return the dataset with `tf.data.Options` that have the numbers of the pool."""
     options: Any = data_options.Options()
     options.experimental_threading.private_threadpool_size = thread_pool.num_threads
-    options.experimental_threading.max_intra_op_parallelism = thread_pool.max_intra_op_parallelism
+    within = thread_pool.max_intra_op_parallelism
+    options.experimental_threading.max_intra_op_parallelism = 1 if within is None else within
     return source.with_options(options)
