@@ -88,6 +88,8 @@ NAMES = [
     ("contrib.rnn.python.ops.rnn_cell", "NASCell", tf.contrib.rnn.NASCell),
     ("contrib.signal", "stft", tf.signal.stft),
     ("contrib.stateless", "stateless_random_uniform", tf.random.stateless_uniform),
+    ("contrib.training.python.training.device_setter", "GreedyLoadBalancingStrategy",
+     tf.contrib.training.GreedyLoadBalancingStrategy),
     ("contrib.training.python.training.evaluation", "checkpoints_iterator",
      tf.train.checkpoints_iterator),
     ("api.io", "decode_png", tf.image.decode_png),

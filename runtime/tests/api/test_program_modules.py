@@ -10,7 +10,7 @@ import capstan as tf
 from capstan.contrib.rnn.python.ops import core_rnn_cell
 from capstan.contrib.seq2seq.python.ops import decoder
 from capstan.python import pywrap_tensorflow, tf2
-from capstan.python.data.experimental.ops import batching, readers
+from capstan.python.data.experimental.ops import batching, cardinality, readers
 from capstan.python.data.ops import dataset_ops
 from capstan.python.data.util import nest, structure
 from capstan.python.distribute.summary_op_util import skip_summary
@@ -250,3 +250,11 @@ def test_the_private_names_that_programs_use() -> None:
     assert not constant_op.is_constant(product.op)
     assert saver._get_saver_or_default() is saver._get_saver_or_default()
     assert gfile.OpenFast is tf.gfile.FastGFile
+
+
+def test_a_program_compares_the_cardinality_of_a_dataset() -> None:
+    endless = tf.data.Dataset.range(3).repeat()
+    filtered = tf.data.Dataset.range(3).filter(lambda n: n > 1)
+    with tf.Session() as session:
+        assert session.run(cardinality.cardinality(endless)) == cardinality.INFINITE
+        assert session.run(cardinality.cardinality(filtered)) == cardinality.UNKNOWN

@@ -231,6 +231,7 @@ alias.grow(
             ),
         ),
         "training.python.training.bucket_ops": ("capstan.contrib.bucket_ops",),
+        "training.python.training.device_setter": ("capstan.train.ps_strategy",),
         "training.python.training.evaluation": (
             "capstan.train.evaluation",
             _only(

@@ -7,7 +7,7 @@ _EXPERIMENTAL = "capstan.api.data_experimental"
 _STATS = "capstan.api.data_stats"
 _TURNS = "capstan.api.multi_device_iterator"
 _OF_EXPERIMENTS = (
-    *("batching", "cardinality", "counter", "distribute_options", "enumerate_ops", "error_ops"),
+    *("batching", "counter", "distribute_options", "enumerate_ops", "error_ops"),
     *("get_single_element", "grouping", "interleave_ops", "iterator_ops"),
     *("optimization_options", "parsing_ops", "prefetching_ops", "random_ops", "readers"),
     *("resampling", "scan_ops", "shuffle_ops", "stats_options", "take_while_ops"),
@@ -32,6 +32,7 @@ _VERSIONS = {
         *("make_batched_features_dataset", "make_csv_dataset", "sample_from_datasets"),
     )
 }
+_CARDINALITIES = {name: f"{_EXPERIMENTAL}.{name}_CARDINALITY" for name in ("INFINITE", "UNKNOWN")}
 _DISTRIBUTE = {
     "_AutoShardDataset": "capstan.api.data_distribute.auto_shard",
     "_AutoShardDatasetV1": "capstan.api.data_distribute.auto_shard",
@@ -52,6 +53,7 @@ TABLE: dict[str, alias.Homes] = {
     "ops.optional_ops": ("capstan.api.data_optional",),
     "ops.readers": (_READERS, _DATA),
     **{f"experimental.ops.{name}": (_VERSIONS, _EXPERIMENTAL) for name in _OF_EXPERIMENTS},
+    "experimental.ops.cardinality": (_CARDINALITIES, _EXPERIMENTAL),
     "util.nest": ("capstan.api.data_nest",),
     "util.structure": ("capstan.api.data_elements",),
 }
