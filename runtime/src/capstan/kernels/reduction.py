@@ -140,10 +140,12 @@ def _truth(method: str) -> Callable[[NodeContext], Function]:
 
 
 def _arg(method: str) -> Callable[[NodeContext], Function]:
+    worst = np.float16(-np.inf if method == "argmax" else np.inf)
+
     def make(node: NodeContext) -> Function:
         dtype = node.output_dtypes[0].as_numpy_dtype
 
-        def run(x: Array, axis: Array, out: Array | None = None) -> Any:
+        def run(x: Any, axis: Array, out: Array | None = None) -> Any:
             along = number(axis, "axis")
             if not -x.ndim <= along < x.ndim:
                 raise invalid(
@@ -151,6 +153,9 @@ def _arg(method: str) -> Callable[[NodeContext], Function]:
                 )
             if not x.shape[along]:
                 raise invalid(f"Reduction axis {along} is empty in shape {show(x.shape)}")
+            # NumPy finds the first NaN, and TensorFlow on a CPU the best number.
+            if x.dtype.kind == "f" and x.size and isinstance(x, np.ndarray) and np.isnan(x.min()):
+                x = np.where(np.isnan(x), worst, x)
             positions = getattr(x, method)(along)
             if dtype is np.int32:
                 positions = on_host(positions)
