@@ -9,7 +9,7 @@ from typing import Any
 
 from capstan.api import test
 from capstan.framework import graph as graphs
-from capstan.framework import operation
+from capstan.framework.tensor import Tensor
 
 
 def assert_ops_in_graph(expected_ops: Mapping[str, str], graph: graphs.Graph) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def NCHWToNHWC(input_tensor: Any) -> Any:
 
 
 def _transposed(tensor_or_shape: Any, orders: Mapping[int, Sequence[int]]) -> Any:
-    if isinstance(tensor_or_shape, operation.Tensor):
+    if isinstance(tensor_or_shape, Tensor):
         from capstan.api import array_ops
 
         rank = len(tensor_or_shape.shape)

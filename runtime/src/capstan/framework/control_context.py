@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from capstan.framework import facts
-from capstan.framework.operation import Operation, Tensor
+from capstan.framework.operation import Operation
+from capstan.framework.tensor import Tensor
 
 
 class ControlFlowContext(abc.ABC):

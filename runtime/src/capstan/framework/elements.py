@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from capstan.framework import graph_state
-from capstan.framework.operation import Operation, Tensor
+from capstan.framework.operation import Operation
+from capstan.framework.tensor import Tensor
 
 
 class Elements(graph_state.GraphState):

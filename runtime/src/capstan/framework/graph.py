@@ -23,7 +23,8 @@ from capstan.framework import (
     opdef,
     scopes,
 )
-from capstan.framework.operation import Operation, Tensor
+from capstan.framework.operation import Operation
+from capstan.framework.tensor import Tensor
 
 __all__ = [
     "Graph",

@@ -9,12 +9,13 @@ import numpy as np
 from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.framework import facts, operation
+from capstan.framework.tensor import Tensor
 
 MOST = 64
 """The largest number of elements that are followed. The number is a guess. Shapes have fewer."""
 
 
-def of(tensor: operation.Tensor, depth: int = operation.MAX_DEPTH) -> shapes.Shape:
+def of(tensor: Tensor, depth: int = operation.MAX_DEPTH) -> shapes.Shape:
     """Return the elements of a tensor of integers in row-major order. None is an unknown element.
 
     Return None if the number of elements is unknown or large. The evaluation follows at most
@@ -44,7 +45,7 @@ def of(tensor: operation.Tensor, depth: int = operation.MAX_DEPTH) -> shapes.Sha
     return None if count is None else (None,) * count
 
 
-def crosses_switch(tensor: operation.Tensor) -> bool:
+def crosses_switch(tensor: Tensor) -> bool:
     """Return whether a `Switch` is among the operations that compute a tensor.
 
     What is known of such a tensor holds only if the step takes the branch.
@@ -60,7 +61,7 @@ def crosses_switch(tensor: operation.Tensor) -> bool:
     return False
 
 
-def value(tensor: operation.Tensor) -> Array | None:
+def value(tensor: Tensor) -> Array | None:
     """Return the value of a tensor if it is known before any step, or None.
 
     An example is an element of the shape of a tensor, if its static shape has this size.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from capstan import errors
-from capstan.framework import operation
+from capstan.framework.tensor import Tensor
 from capstan.train.debugger import dump_folder, dumped, watching, wrapper
 
 Filter = Callable[[dumped.DebugTensorDatum, Any], bool]
@@ -282,7 +282,7 @@ def _table(rows: list[tuple[str, ...]]) -> str:
 
 
 def _name(key: Any) -> str:
-    return key.name if isinstance(key, operation.Tensor) else str(getattr(key, "name", key))
+    return key.name if isinstance(key, Tensor) else str(getattr(key, "name", key))
 
 
 def _named(fetches: Any) -> str:
