@@ -157,7 +157,7 @@ def test_labels_and_probabilities_that_are_wrong_fail_the_step(change: dict[str,
     (runner, _) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     right = {"labels": [0, 1, 2], "initial": THIRDS}
     rates = result[1].graph.get_operations()
-    gathered = next(op for op in rates if op.type == "Gather").inputs[0]
+    gathered = next(op for op in rates if op.type == "GatherV2").inputs[0]
     with tf.Session() as session:
         feeds = {fed[key]: value for key, value in {**right, **change}.items()}
         with pytest.raises(tf.errors.InvalidArgumentError):

@@ -68,6 +68,9 @@ def test_the_graph_of_resource_variables_is_tensorflows(v1: Any, program: Any) -
             {name: node for name, node in nodes.items() if name.startswith(kept)}
             for nodes in (found, expected)
         )
+    if program is reads_and_changes:
+        # TensorFlow 1.15 copies the rows of `tf.gather`. TensorFlow 2 no longer does.
+        assert found.pop("Identity_1") == ("Identity", ["Gather"], "", [])
     assert found == expected
 
 
