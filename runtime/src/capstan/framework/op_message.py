@@ -42,7 +42,7 @@ def encode(row: opdef.OpDef) -> Any:
     for name, kind in _attributes(row).items():
         attribute = message.attr.add(name=name, type=kind)
         default = row.attrs.get(name, type)
-        if not isinstance(default, type):
+        if not isinstance(default, type) and name not in row.assumed:
             attribute.default_value.CopyFrom(_value(default))
         if name in row.types:
             attribute.allowed_values.CopyFrom(_value(row.types[name]))

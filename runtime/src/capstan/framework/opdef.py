@@ -152,7 +152,8 @@ class OpDef:
     `np.ndarray`, `Floats`, or `list` for lists of other kinds. The attributes that the arguments
     mention (`T`, `N`) follow from the inputs and need no entry. `types` lists the allowed values of
     type attributes, and `choices` the allowed values of strings. `minima` has the least values of
-    integers and the least lengths of lists.
+    integers and the least lengths of lists. `assumed` names attributes whose default is Capstan's:
+    TensorFlow has none, so every node in a file has such an attribute.
 
     `shape(ctx)` returns one shape per output, and raises ValueError with TensorFlow's message.
     `gradient(op, grads, raw)` returns a gradient or None per input. Its `grads` hold a gradient or
@@ -182,6 +183,7 @@ class OpDef:
     types: Mapping[str, tuple[dtypes.DType, ...]] = field(default_factory=dict)
     choices: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict)
     minima: Mapping[str, int] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()
     effect: facts.Effect = facts.PURE
     role: facts.Role | None = None
     value: facts.ValueRule | None = None

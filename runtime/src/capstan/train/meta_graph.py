@@ -219,9 +219,12 @@ def _strip(meta: Any, *, clear_devices: bool, default_attrs: bool) -> None:
 def _strip_defaults(nodes: Iterable[Any]) -> None:
     """Delete the attributes of NodeDefs that have their default values."""
     for node in nodes:
-        defaults = opdef.lookup(node.op).defaults if opdef.is_defined(node.op) else {}
-        for name, default in defaults.items():
-            if name in node.attr and node.attr[name] == attr_value.encode(default):
+        if not opdef.is_defined(node.op):
+            continue
+        row = opdef.lookup(node.op)
+        for name, default in row.defaults.items():
+            is_default = name in node.attr and node.attr[name] == attr_value.encode(default)
+            if is_default and name not in row.assumed:
                 del node.attr[name]
 
 

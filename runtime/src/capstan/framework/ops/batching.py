@@ -107,7 +107,7 @@ define(
             "batch_padding_policy": b"PAD_UP",
             "enable_large_batch_splitting": False,
             "Tin": list,
-            "Tcaptured": [],
+            "Tcaptured": list,
             "Tout": list,
         },
         minima={"Tin": 1, "Tout": 1},

@@ -211,6 +211,7 @@ define(
         ("params: Tparams", "indices: Tindices", "axis: Taxis"),
         ("output: Tparams",),
         attrs={"batch_dims": 0, "Taxis": dtypes.int32},
+        assumed=("Taxis",),
         shape=handles.moved(_gather_v2_shape, dtype="Tparams"),
         gradient=_gather_v2,
         sizes=_gathered_sizes,
