@@ -256,6 +256,31 @@ def test_a_run_continues_an_interrupted_one(run: Run, number: signal.Signals) ->
 
 
 @pytest.mark.e2e
+def test_a_run_after_a_failed_one_says_that_it_begins_with_the_checkpoints(run: Run) -> None:
+    save = "import os; open(os.environ['CAPSTAN_CHECKPOINT_DIR'] + '/model', 'w').close()\n"
+    run.job("{backoffLimit: 0}", worker_1=save + "raise SystemExit(1)")
+    code, output, _ = run.start().end()
+    assert (code, "checkpoints (" in output) == (1, False)
+    _, output, _ = run.start().end()
+    assert "the last run did not succeed: this run begins with its checkpoints (" in output
+
+
+@pytest.mark.e2e
+def test_the_condition_says_that_nobody_read_the_output(run: Run) -> None:
+    report = "import itertools\nfor step in itertools.count():\n    report(step)\n"
+    run.job(worker_1=REPORT + "print('ready', flush=True)\n" + report)
+    run.start().wait(lambda: run.log("worker-0"))
+    assert run.process is not None
+    assert run.process.stdout is not None
+    run.process.stdout.close()
+    run.process.wait(DEADLINE_SECONDS)
+    (suspended,) = (
+        condition for condition in run.status()["conditions"] if condition["type"] == "Suspended"
+    )
+    assert suspended["message"].startswith("nobody read the output of capstanctl any more")
+
+
+@pytest.mark.e2e
 def test_ctrl_c_while_the_servers_end_does_not_undo_a_success(run: Run) -> None:
     deaf = "import signal; signal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))\n"
     loop = deaf + "print('serving', flush=True)\nwhile True: signal.pause()"

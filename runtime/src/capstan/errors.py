@@ -59,7 +59,8 @@ class OpError(Exception):
 
     `node_def` and `op` are None if no node failed, or if the failed node is unknown. If a node
     failed, the message names the node as `{{node x}}`. `str(error)` is the message and, if `op` is
-    known, the lines of the program that created `op`.
+    known, the lines of the program that created `op`. If `op` is in a gradient, the lines that
+    created the operation with this gradient follow.
     """
 
     code: ClassVar[int] = UNKNOWN
@@ -97,12 +98,21 @@ class OpError(Exception):
         return type(self), (None, None, self.message)
 
     def __str__(self) -> str:
-        origin = getattr(self._op, "traceback", None)
-        if not origin:
-            return self.message
-        # All lines are indented, so that the message stays the last line of a log that is not.
-        calls = textwrap.indent("".join(origin.format()), "  ").rstrip()
-        return f"{self.message}\n  '{self._op.name}' was created here:\n{calls}"
+        original = getattr(self._op, "_original_op", None)
+        created = _creation("'{}' was created here:", self._op)
+        return self.message + created + _creation("It is in the gradient of '{}':", original)
+
+
+def _creation(title: str, op: Any) -> str:
+    """Return the lines of the program that created `op`, below a title that names `op`.
+
+    All lines are indented, so that the message stays the last line of a log that is not.
+    """
+    origin = getattr(op, "traceback", None)
+    if not origin:
+        return ""
+    calls = textwrap.indent("".join(origin.format()), "  ").rstrip()
+    return f"\n  {title.format(op.name)}\n{calls}"
 
 
 class _CodedError(OpError):

@@ -119,6 +119,25 @@ def test_an_error_shows_the_lines_that_created_the_operation(target: str) -> Non
     assert str(pickle.loads(pickle.dumps(error))) == error.message
 
 
+def test_an_error_in_a_gradient_also_shows_the_lines_of_the_operation(target: str) -> None:
+    with tf.Graph().as_default(), tf.Session(target) as session:
+        a, b, weights = (tf.placeholder(tf.float32) for _ in range(3))
+        result = tf.multiply(a, b, name="scaled")
+        with tf.name_scope("train"):
+            (slope,) = tf.gradients(result, [a], grad_ys=weights)
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(slope, {a: np.zeros(64), b: np.zeros(10), weights: np.zeros(64)})
+    error = caught.value
+    assert error.op.name.startswith("train/gradients/scaled_grad/")
+    found, title, built = (
+        str(error).removeprefix(error.message).partition("\n  It is in the gradient of 'scaled':\n")
+    )
+    assert title
+    assert f"line {error.op.traceback[-1].lineno}," in found.splitlines()[-2]
+    assert f"line {result.op.traceback[-1].lineno}," in built.splitlines()[-2]
+    assert [result.op._original_op, weights.op._original_op] == [None, None]
+
+
 def test_an_operation_keeps_no_frame_of_the_program_alive() -> None:
     class Large:
         pass

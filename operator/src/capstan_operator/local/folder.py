@@ -68,12 +68,15 @@ class Folder:
         """Create the folders that a run needs."""
         self.checkpoints.mkdir(exist_ok=True)
 
+    def has_checkpoints(self) -> bool:
+        return self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
+
     def set_checkpoints_aside(self, stamp: str) -> Path | None:
         """Rename the folder of checkpoints, so that a run starts without any.
 
         Return its new path; None if there were no checkpoints. Raises OSError if the path exists.
         """
-        if not self.checkpoints.is_dir() or not any(self.checkpoints.iterdir()):
+        if not self.has_checkpoints():
             return None
         return self.checkpoints.rename(self.path / f"checkpoints.{stamp}")
 

@@ -101,13 +101,19 @@ class LocalRun:
         clean-up.
         """
         self._begin(listener)
-        why = "an error ended capstanctl"
+        why = ""
         try:
             came = self._until_a_signal(listener, interrupts)
             if came is not None:
                 why = f"{signal.Signals(came).name} came, and capstanctl ended all tasks"
             if came == signal.SIGINT and any(self._tasks.living()):
                 listener.note("the tasks are ending; a second Ctrl-C ends them at once")
+        except BrokenPipeError:
+            why = "nobody read the output of capstanctl any more, and it ended all tasks"
+            raise
+        except BaseException as fault:
+            why = f"an error ended capstanctl: {type(fault).__name__}: {fault}"
+            raise
         finally:
             self._end_all(interrupts)
             self._write_last(why)
@@ -140,6 +146,11 @@ class LocalRun:
                 listener.note(f"the last run succeeded: its checkpoints are now in {aside.name}")
         if before is None or before.phase.is_final:
             self._folder.clear()
+            if self._folder.has_checkpoints():
+                listener.note(
+                    "the last run did not succeed: this run begins with its checkpoints"
+                    f" (remove {os.path.relpath(self._folder.path)} to start from scratch)"
+                )
         else:
             self._status = suspend.run_again(before)
             listener.note(

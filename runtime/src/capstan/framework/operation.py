@@ -4,6 +4,7 @@
 `core.node.Node`, which `Operation.node` returns.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from traceback import StackSummary
 from typing import Any
@@ -106,6 +107,18 @@ class Operation:
         the function starts.
         """
         return origins.calls(self._origin)
+
+    @property
+    def _original_op(self) -> "Operation | None":
+        """The operation whose gradient this one helps to compute, or None (TensorFlow's name).
+
+        Its name tells: `gradients/loss/Mul_grad/Sum` belongs to `loss/Mul`.
+        """
+        _, _, path = f"/{self.name}".partition("/gradients")
+        _, _, inner = path.partition("/")
+        graph: Any = self.graph
+        names = (inner[: match.start()] for match in re.finditer("_grad/", inner))
+        return next((graph._operations[name] for name in names if name in graph._operations), None)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
