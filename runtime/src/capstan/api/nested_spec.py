@@ -3,6 +3,7 @@
 Sources: python/data/ops/{dataset,optional}_ops.py.
 """
 
+from abc import abstractmethod
 from typing import Any
 
 from capstan.api.type_spec import TypeSpec
@@ -37,9 +38,9 @@ class NestedSpec(TypeSpec):
     def with_shape(self, shape: tensor_shape.TensorShape) -> Any:
         return self._with(self._structure, shape)
 
+    @abstractmethod
     def _with(self, structure: Any, shape: tensor_shape.TensorShape) -> Any:
         """Return the type of values with another structure and another shape."""
-        raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 
 
+_ABSTRACT = "Use tf.keras.utils.OrderedEnqueuer or GeneratorEnqueuer, which fill the queue"
+
+
 class _NoMoreBatchesError(Exception):
     """Stands for StopIteration, which a generator must not raise."""
 
@@ -60,11 +63,11 @@ class SequenceEnqueuer:
 
     def get(self) -> Iterator[Any]:
         """Yield the batches that are not None. Blocks until the next batch is there."""
-        raise NotImplementedError
+        raise NotImplementedError(_ABSTRACT)
 
     def _run(self) -> None:
         """Fill the queue with futures until `stop_signal` is set."""
-        raise NotImplementedError
+        raise NotImplementedError(_ABSTRACT)
 
     def _fill(self) -> None:
         try:
