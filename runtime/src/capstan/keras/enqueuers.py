@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-
 _ABSTRACT = "Use tf.keras.utils.OrderedEnqueuer or GeneratorEnqueuer, which fill the queue"
 
 
