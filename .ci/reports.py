@@ -1,5 +1,6 @@
 """The results of suites, and the last lines of a run."""
 
+import ast
 import pathlib
 import textwrap
 from collections import Counter
@@ -55,9 +56,18 @@ def tests(report: pathlib.Path) -> Iterator[Test]:
         if errors:
             yield Test(name, seconds, "failed", errors[0].get("message", ""))
         elif skipped is not None:
-            yield Test(name, seconds, "skipped", skipped.get("message", ""))
+            yield Test(name, seconds, "skipped", _why(skipped))
         else:
             yield Test(name, seconds, "passed")
+
+
+def _why(skipped: ET.Element) -> str:
+    """Return the reason of a skip. That of a whole file is in a tuple: path, line and reason."""
+    message = skipped.get("message", "")
+    if message != "collection skipped":
+        return message
+    reason: str = ast.literal_eval(skipped.text or "")[2]
+    return reason.removeprefix("Skipped: ")
 
 
 def table(results: Sequence[Result], seconds: float) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The promises of the repository about its files, its pages and its `make` targets."""
 
 import configparser
+import importlib
 import os
 import pathlib
 import re
@@ -214,6 +215,27 @@ def test_make_refuses_an_unknown_suite_before_it_installs_anything(tmp_path: pat
         assert ran.returncode == 2
         assert "no suite is called `sty`: there are " in ran.stdout
         assert "setup: Capstan" not in ran.stdout
+
+
+def test_the_end_of_a_run_says_why_tests_were_skipped(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / ".ci")
+    reports = importlib.import_module("reports")
+    (tmp_path / "test_file.py").write_text(
+        "import pytest\npytest.skip('needs CuPy: install it', allow_module_level=True)\n"
+    )
+    (tmp_path / "test_one.py").write_text(
+        "import pytest\ndef test_it():\n    pytest.skip('needs root: use sudo')\n"
+    )
+    report = tmp_path / "report.xml"
+    command = [sys.executable, "-m", "pytest", "-q", f"--junit-xml={report}", str(tmp_path)]
+    subprocess.run(command, cwd=tmp_path, env=users_environment(), check=True, capture_output=True)
+    result = reports.Result("all", True, 0, 1.0, list(reports.tests(report)))
+    assert sorted(reports.skipped([result])) == [
+        "1 skipped: needs CuPy: install it",
+        "1 skipped: needs root: use sudo",
+    ]
 
 
 def make_in_a_bare_copy(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
