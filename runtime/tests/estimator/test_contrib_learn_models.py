@@ -109,6 +109,9 @@ def test_the_default_optimizer_clips_gradients() -> None:
     model.fit(input_fn=one, steps=1)
     weight = model.get_variable_value("linear/x0/weight")
     np.testing.assert_allclose(weight, [[ftrl(0.2, -0.1 / np.sqrt(2))]], rtol=1e-5)
+    free = learn.LinearRegressor(columns(), gradient_clip_norm=0.0)  # as in TensorFlow, no limit
+    free.fit(input_fn=one, steps=1)
+    assert free.get_variable_value("linear/x0/weight") > weight
 
 
 ADAGRAD = 2 / np.sqrt(0.1 + 4)

@@ -103,6 +103,6 @@ def _model(
     rate = head_estimators.LINEAR_RATE if optimizer else head_estimators.linear_rate(len(columns))
     model = linear.model_fn(
         head_estimators.core_head(head, is_trained=False), columns,
-        head_estimators.optimizer(optimizer, "Ftrl", rate, gradient_clip_norm), None, "sum",
+        head_estimators.optimizer(optimizer, "Ftrl", rate, gradient_clip_norm or None), None, "sum",
     )  # fmt: skip
     return head_estimators.with_names_of_contrib(model, columns)
