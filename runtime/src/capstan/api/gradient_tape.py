@@ -259,8 +259,8 @@ def _state(value: Any) -> graphs.Tensor:
 def _reads(graph: graphs.Graph) -> dict[graphs.Tensor, tape_record.Read]:
     """Return the tensors through which operations of `graph` read trainable variables.
 
-    Operations read the handle of a resource. A variable that is no resource, or that has a copy
-    on a caching device, has one value that all of them read.
+    Operations read a resource variable through its handle. A variable that is no resource, or that
+    has a copy on a caching device, has one value, which every operation reads.
     """
     found: dict[graphs.Tensor, tape_record.Read] = {}
     for variable in graph.get_collection(collections.GraphKeys.TRAINABLE_VARIABLES):
@@ -274,7 +274,10 @@ def _reads(graph: graphs.Graph) -> dict[graphs.Tensor, tape_record.Read]:
 def _snapshot(
     variable: Any, state: graphs.Tensor
 ) -> tuple[graphs.Tensor, Sequence[graphs.Operation]]:
-    """Return the value that a variable has for all readers, and the operations that read it."""
+    """Return the value that all readers of a variable share.
+
+    Also return the operations that compute this value from `state`.
+    """
     snapshot: graphs.Tensor = variable.graph.get_tensor_by_name(variable._snapshot_name())
     operations: list[graphs.Operation] = []
     tensor = snapshot

@@ -152,8 +152,8 @@ class OpDef:
     `np.ndarray`, `Floats`, or `list` for lists of other kinds. The attributes that the arguments
     mention (`T`, `N`) follow from the inputs and need no entry. `types` lists the allowed values of
     type attributes, and `choices` the allowed values of strings. `minima` has the least values of
-    integers and the least lengths of lists. `assumed` names attributes whose default is Capstan's:
-    TensorFlow has none, so every node in a file has such an attribute.
+    integers and the least lengths of lists. `assumed` names attributes that have a default
+    only in Capstan. Nodes in files keep these attributes, because TensorFlow needs them.
 
     `shape(ctx)` returns one shape per output, and raises ValueError with TensorFlow's message.
     `gradient(op, grads, raw)` returns a gradient or None per input. Its `grads` hold a gradient or

@@ -110,9 +110,9 @@ class Operation:
 
     @property
     def _original_op(self) -> "Operation | None":
-        """The operation whose gradient this one helps to compute, or None (TensorFlow's name).
+        """The operation to whose gradient this operation belongs, or None (TensorFlow's name).
 
-        Its name tells: `gradients/loss/Mul_grad/Sum` belongs to `loss/Mul`.
+        The name says it: `gradients/loss/Mul_grad/Sum` belongs to the gradient of `loss/Mul`.
         """
         _, _, path = f"/{self.name}".partition("/gradients")
         _, _, inner = path.partition("/")

@@ -24,7 +24,10 @@ class _Span:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A variable, and the operations outside of the tape that have read it for everybody."""
+    """A variable, its handle or reference, and operations that read it before the tape was on.
+
+    Other operations then read the result of the last of these operations.
+    """
 
     variable: Any
     state: graphs.Tensor
@@ -38,7 +41,7 @@ class Record:
     operations: dict[graphs.Operation, None] = field(default_factory=dict)
     variables: set[Any] = field(default_factory=set)
     since: dict[graphs.Tensor, int] = field(default_factory=dict)
-    """From which position in the graph on an operation that reads the tensor is recorded."""
+    """For each tensor: the position in the graph from which on its readers are recorded."""
     passed: closures.Closures = field(init=False)
 
     def _sees(self, tensor: graphs.Tensor, position: int) -> bool:
@@ -119,13 +122,15 @@ class Tape:
     def _add(
         self, graph: graphs.Graph, record: Record, reads: Mapping[graphs.Tensor, Read]
     ) -> None:
-        record.since = dict.fromkeys(record.since, 0)  # nothing of the graphs around is built later
+        """Add the recorded operations of `graph`, after those of the graphs around it."""
+        record.since = dict.fromkeys(record.since, 0)
         for tensor, position in self._watched.items():
             record.since[tensor] = position if tensor.graph is graph else 0
         record.passed = closures.Closures(graph, ())
         spans = self._spans_of(graph)
         found = -1
-        while found < len(record.operations):  # again, if a loop reads what is built later
+        # A loop reads results of operations that are built later, so one pass may not find all.
+        while found < len(record.operations):
             found = len(record.operations)
             for span in spans:
                 operations = graph.get_operations()[: span.end]
@@ -133,7 +138,11 @@ class Tape:
                     record.add(op, position, reads)
 
     def _spans_of(self, graph: graphs.Graph) -> list[_Span]:
-        """Return when the tape was on. A function inside of such a graph was built meanwhile."""
+        """Return the spans of `graph`.
+
+        A function has no span if the tape was turned on in a graph around it. The whole function
+        was then built while the tape was on.
+        """
         spans = [span for span in self._spans if span.graph is graph]
         around = _around(graph)[1:]
         is_inside = any(span.graph is outer for span in self._spans for outer in around)
