@@ -17,7 +17,7 @@ from capstan.core import config, dtypes, node
 from capstan.hardware import cpu, device
 from capstan.partition import parts
 from capstan.resources import containers
-from capstan.services import master, registrations, targets, worker
+from capstan.services import master, registrations, targets, together, worker
 from capstan.transport import interfaces
 
 HOME = "/job:worker/replica:0/task:0"
@@ -111,7 +111,9 @@ def test_a_session_that_is_closed_while_a_function_is_registered_leaves_no_part(
     ps = Task(PS)
     status = interfaces.WorkerStatus(1, ())
     tasks = {PS: registrations.Task(PS, ps, status)}
-    registered = registrations.Registrations("session", PS, tasks, registrations.Leftovers())
+    registered = registrations.Registrations(
+        "session", PS, tasks, registrations.Leftovers(), together.Together()
+    )
     setattr(ps, moment, registered.close)
     with pytest.raises(errors.CancelledError, match=r"Session::Close\(\)"):
         registered.attempt(None).register_function({PS: parts.Part(PS, (), {})})

@@ -5,6 +5,7 @@ tasks that run a part of the step, so it succeeds even if another task is dead. 
 tasks with which it opened. Only later sessions have tasks that join the cluster.
 """
 
+import functools
 import itertools
 import secrets
 import time
@@ -24,6 +25,7 @@ from capstan.services import (
     roll_call,
     signature,
     step,
+    together,
     worker,
 )
 from capstan.transport import api, interfaces
@@ -53,7 +55,8 @@ class Master:
         self._late_message = late_message
         self._thread_pools = thread_pools
         self._home = home
-        self._roll_call = roll_call.RollCall(home, tasks, connect)
+        self._calls = together.Together()
+        self._roll_call = roll_call.RollCall(home, tasks, connect, self._calls)
         self._links = links
         self._sessions = open_sessions.OpenSessions()
         self._leftovers = registrations.Leftovers()
@@ -78,16 +81,22 @@ class Master:
         """
         refusals.check_session(settings, self._thread_pools)
         tasks = self._roll_call.gather("CreateSession", settings, cancellation)
-        handle = secrets.token_hex(8)
         steps = step.Steps(self._links, self._next_step, self._late_message)
+        registered = registrations.Registrations(
+            secrets.token_hex(8),
+            self._home.task,
+            {task.name: task for task in tasks},
+            self._leftovers,
+            self._calls,
+            settings.isolate_session_state,
+        )
         session = master_session.MasterSession(
-            handle, self._home, tasks, settings, steps, self._leftovers,
-            is_in_process=self._thread_pools is not None,
-        )  # fmt: skip
+            self._home, registered, settings, steps, is_in_process=self._thread_pools is not None
+        )
         session.begin(nodes, functions)
         _log_placement(session, nodes)
         self._sessions.add(session)
-        return handle
+        return session.handle
 
     def extend_session(
         self,
@@ -234,14 +243,16 @@ class Master:
             OpError: a task could not be cleared. All others are.
         """
         self._sessions.close_all()
-        faults = []
-        for name in self._roll_call.chosen(device_filters):
+        names = self._roll_call.chosen(device_filters)
+        workers = [self._roll_call.worker(name) for name in names]
+        cleared = self._calls.call(
+            [functools.partial(each.cleanup_all, containers) for each in workers]
+        )
+        for name, each in zip(names, cleared, strict=True):
             try:
-                self._roll_call.worker(name).cleanup_all(containers)
+                each.result()
             except errors.OpError as fault:
-                faults.append(errors.from_code(fault.error_code, f"From {name}:\n{fault.message}"))
-        if faults:
-            raise faults[0]
+                raise errors.from_code(fault.error_code, f"From {name}:\n{fault.message}") from None
 
     def list_devices(
         self, handle: str, cancellation: cancellations.Cancellation | None = None
@@ -268,6 +279,7 @@ class Master:
         """Close every session. End every call that waits for a task. Called when the task ends."""
         self._roll_call.close()
         self._sessions.close_all()
+        self._calls.close()
 
     def _next_step(self) -> int:
         return self._epoch | (next(self._steps) & 0xFFFFFFFF)

@@ -36,30 +36,26 @@ class MasterSession:
 
     def __init__(
         self,
-        handle: str,
         home: worker.Worker,
-        tasks: Sequence[registrations.Task],
+        registered: registrations.Registrations,
         settings: config.SessionConfig,
         steps: step.Steps,
-        leftovers: registrations.Leftovers,
         *,
         is_in_process: bool,
     ) -> None:
         """Open a session of an empty graph.
 
-        `home` is the worker of the master's task. The sessions of a master share `leftovers`.
-        `is_in_process` is false in a cluster.
+        `home` is the worker of the master's task. `registered` has the handle and the tasks of the
+        session, and no part yet. `is_in_process` is false in a cluster.
         """
-        self.handle = handle
+        self.handle = registered.session
         self.settings = settings
         self._resources = home.resources
         self._home = home.task
-        self._tasks = {task.name: task for task in tasks}
-        self._registrations = registrations.Registrations(
-            handle, home.task, self._tasks, leftovers, settings.isolate_session_state
-        )
+        self._tasks = registered.tasks
+        self._registrations = registered
         self._steps = steps
-        incarnations = {task.name: task.status.incarnation for task in tasks}
+        incarnations = {task.name: task.status.incarnation for task in self._tasks.values()}
         self._observer = run_metadata.Observer(settings, home.task, incarnations)
         self._dumped = debugged.DumpedRuns(is_in_process=is_in_process)
         self._lock = threading.Lock()
@@ -67,7 +63,7 @@ class MasterSession:
             available.Available(
                 {
                     device.name: task.status.kernels
-                    for task in tasks
+                    for task in self._tasks.values()
                     for device in task.status.devices
                 }
             ),
@@ -79,7 +75,7 @@ class MasterSession:
         self._variants: dict[signature.Signature, signature.Variants] = {}
         self._repeated: dict[signature.Signature, repeated.Repeated | None] = {}
         self.partial_runs = partial_runs.PartialRuns(
-            handle, home.task, home.resources, steps, lambda: self._graph, self._compile
+            self.handle, home.task, home.resources, steps, lambda: self._graph, self._compile
         )
         self._handles = itertools.count(1)
         self._callables: dict[int, tuple[signature.Signature, interfaces.StepOptions]] = {}

@@ -2,17 +2,18 @@
 
 import collections
 import contextlib
+import functools
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
 
 from capstan import errors
 from capstan.partition import parts
-from capstan.services import iterations, remote_parts, step, step_run, worker
+from capstan.services import iterations, remote_parts, step, step_run, together, worker
 from capstan.transport import interfaces
 
 Registered = TypeVar("Registered")
@@ -72,17 +73,20 @@ class Registrations:
         home: str,
         tasks: Mapping[str, Task],
         leftovers: Leftovers,
+        calls: together.Together,
         is_isolated: bool = False,
     ) -> None:
         """`session` is a handle. `home` names the task of the master, which is one of `tasks`.
 
-        `is_isolated` says whether the session has resources of its own on each task.
+        `calls` makes the calls to the tasks. `is_isolated` says whether the session has resources
+        of its own on each task.
         """
         self.session = session
         self.home = home
         self.tasks = tasks
         self.master = interfaces.Incarnation(home, tasks[home].status.incarnation)
         self.leftovers = leftovers
+        self.calls = calls
         self.is_isolated = is_isolated
         self.numbers = itertools.count(1)
         """The numbers of the registrations. Only `Attempt` takes one."""
@@ -92,20 +96,28 @@ class Registrations:
         """Deregister the parts from every task. `Leftovers` keeps the tasks without an answer."""
         # A thread that registers a part from now on deregisters the part itself.
         self.is_closed = True
-        self.deregister(self.tasks)
+        self.deregister(dict.fromkeys(self.tasks, frozenset()))
 
     def attempt(self, deadline: float | None) -> "Attempt":
         """Return the registrations of one compilation, which must end by `deadline`."""
         return Attempt(self, deadline)
 
-    def deregister(self, names: Iterable[str]) -> None:
-        """Deregister the parts of the session from the named tasks, as `close` does."""
-        for name in names:
-            self.leftovers.deregister(self.tasks[name], self.session)
+    def deregister(self, held: Mapping[str, frozenset[int]]) -> None:
+        """Deregister parts from the named tasks, as `Leftovers.deregister` does for each."""
+        ended = self.calls.call(
+            [
+                functools.partial(
+                    self.leftovers.deregister, self.tasks[name], self.session, numbers
+                )
+                for name, numbers in held.items()
+            ]
+        )
+        for each in ended:
+            each.result()
 
 
 class Attempt:
-    """Registers the parts of one compilation. For one thread.
+    """Registers the parts of one compilation, at the same time with all tasks. For one thread.
 
     It is a context manager. If the compilation raises, the tasks forget its parts: the parts of a
     step that is never run, and those of its loops, would stay until the session is closed.
@@ -116,6 +128,10 @@ class Attempt:
         self._deadline = deadline
         self._made: dict[str, set[int]] = collections.defaultdict(set)
         """The numbers of the parts that each task has, or may have."""
+        self._failed = False
+        """Whether a task has refused a part."""
+        self._is_over = False
+        """Whether the compilation has failed, so that nobody waits for its parts."""
 
     def __enter__(self) -> Self:
         return self
@@ -128,11 +144,12 @@ class Attempt:
     ) -> None:
         if kind is None:
             return
-        for name, numbers in self._made.items():
-            # The error of the compilation says more, and the parts are forgotten with the session.
-            with contextlib.suppress(errors.OpError):
-                task = self._of.tasks[name]
-                self._of.leftovers.deregister(task, self._of.session, frozenset(numbers))
+        # If the caller was interrupted, calls are in progress. `_keep` ends what they bring.
+        self._failed = self._is_over = True
+        held = {name: frozenset(numbers) for name, numbers in list(self._made.items())}
+        # The error of the compilation says more, and the parts are forgotten with the session.
+        with contextlib.suppress(errors.OpError):
+            self._of.deregister(held)
 
     def register(self, cut: Mapping[str, parts.Part]) -> step_run.CompiledStep:
         """Register the parts of a step.
@@ -158,11 +175,11 @@ class Attempt:
                 iterations.PlannedPart(
                     name,
                     self._of.tasks[name].status.incarnation,
-                    self._register_with(self._of.tasks[name], part),
-                    part.feeds,
-                    part.fetches,
+                    handle,
+                    cut[name].feeds,
+                    cut[name].fetches,
                 )
-                for name, part in cut.items()
+                for name, handle in self._handles(cut).items()
             ),
         )
 
@@ -178,24 +195,47 @@ class Attempt:
         else:
             if not self._of.is_closed:
                 return registered
-        self._of.deregister(cut)
+        self._of.deregister(dict.fromkeys(cut, frozenset()))
         raise step.cancelled_by_close()
 
     def _register_each(self, cut: Mapping[str, parts.Part]) -> step_run.CompiledStep:
         local = None
         remotes = []
-        for name, part in cut.items():
+        for name, handle in self._handles(cut).items():
             task = self._of.tasks[name]
-            handle = self._register_with(task, part)
-            self._of.leftovers.retry(task)
             if name == self._of.home and isinstance(task.worker, worker.Worker):
                 local = task.worker.program(handle)
             else:
-                remotes.append(remote_parts.Remote(name, task.status.incarnation, handle, part))
+                remotes.append(
+                    remote_parts.Remote(name, task.status.incarnation, handle, cut[name])
+                )
         return step_run.CompiledStep(local, tuple(remotes))
+
+    def _handles(self, cut: Mapping[str, parts.Part]) -> dict[str, int]:
+        """Register a part with each task, at the same time. Return the handles of the parts.
+
+        Raises:
+            OpError: a task refuses its part, or does not answer.
+        """
+        # The part of this process is compiled in this thread, while the others are sent.
+        names = sorted(cut, key=lambda name: name == self._of.home)
+        registered = self._of.calls.call(
+            [
+                functools.partial(self._register_with, self._of.tasks[name], cut[name])
+                for name in names
+            ]
+        )
+        faults = [fault for each in registered if (fault := each.exception()) is not None]
+        if faults:
+            # A task that refuses its part says more than a task that others stopped waiting for.
+            raise min(faults, key=lambda fault: isinstance(fault, errors.UnavailableError))
+        handles = dict(zip(names, (each.result() for each in registered), strict=True))
+        return {name: handles[name] for name in cut}
 
     def _register_with(self, task: Task, part: parts.Part) -> int:
         """Register a part. If the task is unavailable, retry for a while: it may come back.
+
+        The retries end when another task refuses its part.
 
         A task whose answer was lost has the part. The number of the registration then keeps it from
         compiling the part a second time.
@@ -218,16 +258,25 @@ class Attempt:
                     number,
                     self._of.is_isolated,
                 )
-                self._made[task.name].add(number)
-                return handle
             except errors.UnavailableError as fault:
                 self._made[task.name].add(number)
-                if time.monotonic() > limit:
+                if self._failed or time.monotonic() > limit:
                     raise _from(task, fault) from None
             except errors.OpError as fault:
+                self._failed = True
                 raise _from(task, fault) from None
+            else:
+                self._keep(task, number)
+                return handle
             pause.wait(_RETRY_SECONDS)
         raise step.cancelled_by_close()
+
+    def _keep(self, task: Task, number: int) -> None:
+        """Remember a part that a task has compiled, or deregister it if nobody waits for it."""
+        self._made[task.name].add(number)
+        self._of.leftovers.retry(task)
+        if self._is_over:
+            self._of.leftovers.deregister(task, self._of.session, frozenset({number}))
 
 
 def _from(task: Task, fault: errors.OpError) -> errors.OpError:

@@ -2,12 +2,12 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from capstan import errors
 from capstan.core import config, devices
-from capstan.services import registrations, worker
+from capstan.services import registrations, together, worker
 from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
 
@@ -23,8 +23,11 @@ _COMPLAIN_SECONDS = 10.0
 class RollCall:
     """The tasks that the sessions of one master may use. Thread-safe."""
 
-    def __init__(self, home: worker.Worker, tasks: Tasks, connect: Connect) -> None:
-        """`home` is the worker of the master's task."""
+    def __init__(
+        self, home: worker.Worker, tasks: Tasks, connect: Connect, calls: together.Together
+    ) -> None:
+        """`home` is the worker of the master's task. `calls` makes the calls to the tasks."""
+        self._calls = calls
         self._home = home
         self._tasks = tasks
         self._connect = connect
@@ -56,13 +59,30 @@ class RollCall:
         """
         limit = settings.operation_timeout_ms
         deadline = time.monotonic() + limit / 1000 if limit else None
-        chosen = self.chosen(settings.device_filters)
+        complain = time.monotonic() + _COMPLAIN_SECONDS
         waiting = cancellation or cancellations.Cancellation()
-        answers = [self._await(caller, name, deadline, waiting) for name in chosen]
+        chosen = self.chosen(settings.device_filters)
+        found: dict[str, registrations.Task] = {}
+        while silent := self._ask([name for name in chosen if name not in found], found):
+            now = time.monotonic()
+            if deadline is not None and now > deadline:
+                name, reason = next(iter(silent.items()))
+                raise errors.DeadlineExceededError(
+                    None, None, f"{caller}: no answer from worker: {name}. {reason}"
+                )
+            if now > complain:
+                _complain(caller, silent)
+                complain = now + _COMPLAIN_SECONDS
+            if waiting.wait(_POLL_SECONDS) or self._is_closed:
+                raise errors.CancelledError(
+                    None,
+                    None,
+                    f"{caller} was cancelled by its client, or by the end of this server, before "
+                    f"{', '.join(silent)} had answered",
+                )
         return [
             task if task.name == self._home.task else _filtered(task, settings.device_filters)
-            for task in answers
-            if task is not None
+            for task in (found[name] for name in chosen if name in found)
         ]
 
     def chosen(self, device_filters: Sequence[str]) -> list[str]:
@@ -73,43 +93,24 @@ class RollCall:
             if name == self._home.task or devices.matches_any(device_filters, name)
         ]
 
-    def _await(
-        self,
-        caller: str,
-        name: str,
-        deadline: float | None,
-        cancellation: cancellations.Cancellation,
-    ) -> registrations.Task | None:
-        """Ask a task for its status until it answers. Return None if it leaves the cluster."""
-        complain = time.monotonic() + _COMPLAIN_SECONDS
-        while True:
-            peer = self.worker(name)
+    def _ask(self, names: Sequence[str], found: dict[str, registrations.Task]) -> dict[str, str]:
+        """Ask tasks for their status, and add those that answer to `found`.
+
+        Return why each of the others is silent. A task that leaves the cluster is not among them.
+        """
+        workers = [self.worker(name) for name in names]
+        answers = self._calls.call([peer.get_status for peer in workers])
+        silent = {}
+        for name, peer, answer in zip(names, workers, answers, strict=True):
             try:
-                status = peer.get_status()
+                status = answer.result()
             except (errors.UnavailableError, errors.DeadlineExceededError) as error:
-                now, reason = time.monotonic(), error.message
+                silent[name] = error.message
             else:
                 _check_task(name, status)
                 self._warn_of_another_job(name, status)
-                return registrations.Task(name, peer, status)
-            if name not in self._tasks():
-                return None
-            if deadline is not None and now > deadline:
-                raise errors.DeadlineExceededError(
-                    None, None, f"{caller}: no answer from worker: {name}. {reason}"
-                )
-            if now > complain:
-                logging.getLogger("capstan").warning(
-                    "%s still waiting for response from worker: %s. %s", caller, name, reason
-                )
-                complain = now + _COMPLAIN_SECONDS
-            if cancellation.wait(_POLL_SECONDS) or self._is_closed:
-                raise errors.CancelledError(
-                    None,
-                    None,
-                    f"{caller} was cancelled by its client, or by the end of this server, before "
-                    f"{name} had answered",
-                )
+                found[name] = registrations.Task(name, peer, status)
+        return {name: reason for name, reason in silent.items() if name in self._tasks()}
 
     def _warn_of_another_job(self, name: str, status: interfaces.WorkerStatus) -> None:
         if status.other_address:
@@ -118,6 +119,13 @@ class RollCall:
                 "server is of another job, end it, and start the server of this job",
                 name, self._home.task, status.other_address,
             )  # fmt: skip
+
+
+def _complain(caller: str, silent: Mapping[str, str]) -> None:
+    for name, reason in silent.items():
+        logging.getLogger("capstan").warning(
+            "%s still waiting for response from worker: %s. %s", caller, name, reason
+        )
 
 
 def _filtered(task: registrations.Task, device_filters: Sequence[str]) -> registrations.Task:
