@@ -160,6 +160,19 @@ def test_a_fixed_scale_changes_no_step() -> None:
         np.testing.assert_allclose(session.run(grads[0]), 0.5)
 
 
+@pytest.mark.parametrize("kind", [tf.float16, tf.float64])
+def test_a_scale_takes_losses_of_each_type(kind: tf.DType) -> None:
+    optimizer = experimental.LossScaleOptimizer(opt=tf.keras.optimizers.SGD(0.5), loss_scale=8)
+    var = tf.Variable([1.0, 2.0], dtype=kind, use_resource=True)
+    grads = optimizer.get_gradients(tf.reduce_sum(var * var), [var])
+    step = optimizer.minimize(lambda: tf.reduce_sum(tf.gather(var, [0, 0])), [var])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(session.run(grads), [[2, 4]])
+        session.run(step)
+        np.testing.assert_array_equal(session.run(var), [0, 2])
+
+
 def test_a_dynamic_scale_skips_steps_that_are_not_finite() -> None:
     scale = tf.train.experimental.DynamicLossScale(4.0, increment_period=1, multiplier=2.0)
     optimizer = experimental.LossScaleOptimizer(tf.keras.optimizers.SGD(1.0), scale)

@@ -35,6 +35,19 @@ def test_a_fixed_factor_changes_the_loss_and_not_the_update() -> None:
         assert sess.run([variable, step]) == [0.5, 1]
 
 
+@pytest.mark.parametrize("kind", [tf.float16, tf.float64])
+def test_a_factor_takes_losses_of_each_type(kind: tf.DType) -> None:
+    variable = tf.Variable(2.0, dtype=kind)
+    optimizer = EXPERIMENTAL.MixedPrecisionLossScaleOptimizer(
+        tf.train.GradientDescentOptimizer(0.5), 8
+    )
+    train = optimizer.minimize(variable * 3.0)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(train)
+        assert sess.run(variable) == 0.5
+
+
 def test_a_factor_grows_with_finite_steps_and_falls_with_others() -> None:
     variable, x = tf.Variable(1.0), tf.placeholder(tf.float32)
     scale = EXPERIMENTAL.DynamicLossScale(4.0, increment_period=2, multiplier=2.0)

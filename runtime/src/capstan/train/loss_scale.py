@@ -181,6 +181,16 @@ def get(identifier: Any) -> LossScale | None:
     raise ValueError(f"Could not interpret loss scale identifier: {identifier}")
 
 
+def times(value: Any, factor: Any) -> Any:
+    """Return a loss or a gradient times a scalar, in the type of the former. None stays None."""
+    if value is None:
+        return None
+    if isinstance(value, indexed_slices.IndexedSlices):
+        values = times(value.values, factor)
+        return indexed_slices.IndexedSlices(values, value.indices, value.dense_shape)
+    return value * math_ops.cast(factor, value.dtype)
+
+
 def _are_finite_everywhere(grads: list[Any]) -> Any:
     if not distribution_strategy.has_strategy():
         return _are_finite(grads)

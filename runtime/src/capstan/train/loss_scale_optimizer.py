@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from capstan.api import control_flow_ops, distribution_strategy, smart_cond
-from capstan.framework import indexed_slices
 from capstan.train import loss_scale as scales
 from capstan.train import optimizer
 
@@ -41,10 +40,12 @@ class MixedPrecisionLossScaleOptimizer(optimizer.Optimizer):
         """
         assert self._loss_scale is not None
         scale = self._loss_scale()
-        scaled = (lambda: loss() * scale) if callable(loss) else loss * scale
+        scaled = (
+            (lambda: scales.times(loss(), scale)) if callable(loss) else scales.times(loss, scale)
+        )
         pairs = self._optimizer.compute_gradients(scaled, *args, **kwargs)
         factor = 1 / scale
-        return [(_multiplied(grad, factor), var) for grad, var in pairs]
+        return [(scales.times(grad, factor), var) for grad, var in pairs]
 
     def apply_gradients(
         self,
@@ -88,11 +89,3 @@ class MixedPrecisionLossScaleOptimizer(optimizer.Optimizer):
             control_flow_ops.no_op,
         )
         return control_flow_ops.group(applied, updated, name=name)
-
-
-def _multiplied(grad: Any, factor: Any) -> Any:
-    if grad is None:
-        return None
-    if isinstance(grad, indexed_slices.IndexedSlices):
-        return indexed_slices.IndexedSlices(grad.values * factor, grad.indices, grad.dense_shape)
-    return grad * factor

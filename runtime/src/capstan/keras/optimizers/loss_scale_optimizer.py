@@ -8,7 +8,6 @@ from typing import Any
 
 from capstan.api import control_flow_ops, distribution_strategy, smart_cond, trackable
 from capstan.framework import graph as graphs
-from capstan.framework import indexed_slices
 from capstan.keras import objects
 from capstan.keras.optimizers import gradient_pairs, optimizer
 from capstan.train import loss_scale as scales
@@ -21,25 +20,25 @@ class LossScaleOptimizer(optimizer.Optimizer):
 
     `loss_scale` is a `tf.train.experimental.LossScale`, a number, or "dynamic". With a
     `DynamicLossScale`, a step whose gradients are not finite changes no variable. The state and the
-    learning rate are those of `optimizer`.
+    learning rate are those of `opt`.
 
     Raises:
-        ValueError: `optimizer` is not a Keras optimizer, or has a clipnorm or clipvalue.
+        ValueError: `opt` is not a Keras optimizer, or has a clipnorm or clipvalue.
     """
 
-    def __init__(self, optimizer: Any, loss_scale: Any) -> None:
-        if not isinstance(optimizer, _Optimizer):
+    def __init__(self, opt: Any, loss_scale: Any) -> None:
+        if not isinstance(opt, optimizer.Optimizer):
             raise ValueError(  # noqa: TRY004, as in TensorFlow
-                f'"optimizer" must be an instance of OptimizerV2, but got: {optimizer}'
+                f'"opt" must be an instance of OptimizerV2, but got: {opt}'
             )
         for limit in ("clipnorm", "clipvalue"):
-            if hasattr(optimizer, limit):
+            if hasattr(opt, limit):
                 raise ValueError(
                     f"LossScaleOptimizer does not support wrapping optimizers with a {limit}. "
-                    f"Optimizer {optimizer} has {limit} {getattr(optimizer, limit)}"
+                    f"Optimizer {opt} has {limit} {getattr(opt, limit)}"
                 )
         super().__init__("loss_scale_optimizer")
-        self._optimizer = optimizer
+        self._optimizer = opt
         self._loss_scale = scales.get(loss_scale)
 
     @property
@@ -49,12 +48,14 @@ class LossScaleOptimizer(optimizer.Optimizer):
     def get_scaled_loss(self, loss: Any) -> Any:
         """Return the loss times the factor. A function returns a function."""
         factor = self._loss_scale()  # type: ignore[misc]
-        return (lambda: loss() * factor) if callable(loss) else loss * factor
+        return (
+            (lambda: scales.times(loss(), factor)) if callable(loss) else scales.times(loss, factor)
+        )
 
     def get_unscaled_gradients(self, grads: Iterable[Any]) -> list[Any]:
         """Return the gradients divided by the factor. None stays None."""
         factor = 1.0 / self._loss_scale()  # type: ignore[misc]
-        return [_multiplied(grad, factor) for grad in grads]
+        return [scales.times(grad, factor) for grad in grads]
 
     def _compute_gradients(
         self, loss: Any, var_list: Any, grad_loss: Any = None
@@ -171,14 +172,3 @@ class LossScaleOptimizer(optimizer.Optimizer):
                 config["loss_scale"], _SCALES, custom_objects, "loss scale"
             ),
         )
-
-
-_Optimizer = optimizer.Optimizer
-
-
-def _multiplied(grad: Any, factor: Any) -> Any:
-    if grad is None:
-        return None
-    if isinstance(grad, indexed_slices.IndexedSlices):
-        return indexed_slices.IndexedSlices(grad.values * factor, grad.indices, grad.dense_shape)
-    return grad * factor
