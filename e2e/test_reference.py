@@ -1,5 +1,6 @@
 """The reference pages list all fields and variables of the code, and no others."""
 
+import operator
 import pathlib
 import re
 import typing
@@ -7,6 +8,8 @@ import typing
 import pydantic
 import pytest
 
+import capstan as tf
+from capstan.api import absent
 from capstan_operator.api import names, parse, replicas, spec, status
 from capstan_operator.manifests import cluster
 
@@ -86,3 +89,17 @@ def test_every_variable_that_a_task_gets_is_documented() -> None:
     documented = first_column(section("environment.md", "# The environment of a task"))
     # Local mode adds the progress file, because it is a path on the user's machine.
     assert documented == {*given, "CAPSTAN_PROGRESS_FILE"}
+
+
+def test_the_error_of_a_missing_name_agrees_with_the_page() -> None:
+    text = (REFERENCE / "api.md").read_text(encoding="utf-8")
+    missing = {
+        f"{module}.{name}".removeprefix("tf.")
+        for module, line in re.findall(r"^## (\S+)\n\n[^#]*?^Missing: (.*)$", text, re.MULTILINE)
+        for name in re.findall(r"`([^`]+)`", line)
+    }
+    assert missing >= absent._LACKED
+    for path in missing:
+        with pytest.raises(AttributeError) as caught:
+            operator.attrgetter(path)(tf)
+        assert not re.search("has no such name|Did you mean", str(caught.value)), path

@@ -267,7 +267,10 @@ def from_exception(fault: BaseException) -> OpError:
 
 
 def __getattr__(name: str) -> object:
-    raise AttributeError(
-        f"module 'capstan.errors' has no attribute {name!r}: Capstan lacks this part of "
-        "TensorFlow 1"
+    is_lacked = name == "raise_exception_on_not_ok_status"
+    cause = (
+        "Capstan lacks this part of TensorFlow 1"
+        if is_lacked
+        else "TensorFlow 1.15 has no such name"
     )
+    raise AttributeError(f"module 'capstan.errors' has no attribute {name!r}: {cause}")

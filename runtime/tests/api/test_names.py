@@ -75,15 +75,26 @@ def test_a_missing_name_raises_an_attribute_error() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["app", "compat", "contrib", "distribute", "errors", "flags", "logging", "nn", "train"],
+    ["app", "compat", "distribute", "errors", "flags", "logging", "nn", "train"],
 )
 def test_a_missing_name_of_a_tf_module_raises_an_error_that_names_it(module: str) -> None:
-    message = (
-        f"module 'capstan.{module}' .*'collapse_residuals': Capstan lacks this part of TensorFlow 1"
-    )
+    message = f"module 'capstan.{module}' .*'collapse_residuals': TensorFlow 1.15 has no such name"
     with pytest.raises(AttributeError, match=message):
         _ = getattr(tf, module).collapse_residuals
     assert not hasattr(getattr(tf, module), "collapse_residuals")
+
+
+@pytest.mark.parametrize("path", [*sorted(absent._LACKED), "contrib.collapse_residuals"])
+def test_a_name_that_only_tensorflow_has_raises_an_error_that_says_so(path: str) -> None:
+    with pytest.raises(AttributeError, match=": Capstan lacks this part of TensorFlow 1") as caught:
+        operator.attrgetter(path)(tf)
+    assert caught.value.name == path.rpartition(".")[2]
+
+
+@pytest.mark.parametrize("path", sorted(absent._NEWER))
+def test_a_name_of_tensorflow_2_is_not_taken_for_a_misspelling(path: str) -> None:
+    with pytest.raises(AttributeError, match=r": TensorFlow 1\.15 has no such name$"):
+        operator.attrgetter(path)(tf)
 
 
 def test_types_have_tensorflows_names() -> None:

@@ -1,4 +1,7 @@
-"""The error for a name of TensorFlow 1 that Capstan does not have, and for a misspelt name."""
+"""The error for a name that Capstan does not have.
+
+It says whether TensorFlow 1.15 has the name, and which name a misspelt one probably means.
+"""
 
 import difflib
 import sys
@@ -19,12 +22,26 @@ _RENAMED: Final = {
 """Names of before TensorFlow 1.0 that 1.x no longer had, with their successors."""
 _LACKED: Final = frozenset(
     (
-        "decode_webp", "enable_eager_execution", "enable_tensor_equality", "enable_v2_behavior",
-        "enable_v2_tensorshape", "is_built_with_xla",
-        "tensor_scatter_nd_max", "tensor_scatter_nd_min", "types",
+        "LMDBReader", "distribute.cluster_resolver.GCEClusterResolver",
+        "distribute.cluster_resolver.KubernetesClusterResolver",
+        "distribute.cluster_resolver.TPUClusterResolver", "distribute.experimental.TPUStrategy",
+        "enable_eager_execution", "enable_tensor_equality", "enable_v2_behavior",
+        "enable_v2_tensorshape", "estimator.tpu.experimental", "experimental",
+        "keras.experimental.terminate_keras_multiprocessing_pools", "keras.models.model_from_yaml",
+        "keras.utils.model_to_dot", "keras.utils.plot_model", "layers.experimental", "lite",
+        "saved_model.Asset", "saved_model.SaveOptions", "saved_model.experimental",
+        "saved_model.load_v2", "saved_model.save", "tpu", "train.do_quantize_training_on_graphdef",
+        "train.experimental.PythonState", "user_ops", "xla",
     )
 )  # fmt: skip
-"""Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""
+"""The public names of TensorFlow 1.15 that Capstan lacks, but for those of `tf.contrib`."""
+_NEWER: Final = frozenset(
+    (
+        "image.decode_webp", "io.decode_webp", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
+        "test.is_built_with_xla", "types",
+    )
+)  # fmt: skip
+"""Names of TensorFlow 2 that resemble names of Capstan."""
 _INSTEAD: Final = {
     "contrib.cluster_resolver.TPUClusterResolver": "use tf.contrib.cluster_resolver."
     "TFConfigClusterResolver: Capstan has no TPUs",
@@ -39,26 +56,33 @@ _CLOSE: Final = 0.85
 def absent(module: str, name: str) -> AttributeError:
     """Return the AttributeError for a missing `name` of `module`, such as `tf.nn`."""
     inner = module.replace("tf", "capstan", 1)
-    start = f"module {inner!r} has no attribute {name!r}"
     path = f"{module}.{name}".removeprefix("tf.")
-    close = _close(inner, name)
-    instead = _INSTEAD.get(path)
-    if path in _RENAMED:
-        message = f"{start}: TensorFlow 1.0 renamed it to {_RENAMED[path]}"
-    elif close is not None:
-        message = f"{start}. Did you mean: {close!r}?"
-    else:
-        hint = "" if instead is None else f". Instead, {instead}"
-        message = f"{start}: Capstan lacks this part of TensorFlow 1{hint}"
+    cause = _cause(inner, name, path)
+    message = f"module {inner!r} has no attribute {name!r}{cause}"
     # With `name` and without `obj`, Python adds no suggestion of its own. It compares names only
     # loosely, and suggests `disable_eager_execution` for `enable_eager_execution`.
     return AttributeError(message, name=name)
 
 
+def _cause(module: str, name: str, path: str) -> str:
+    """Complete the message: say why there is no `path`, and what to write instead."""
+    if path in _RENAMED:
+        return f": TensorFlow 1.0 renamed it to {_RENAMED[path]}"
+    close = None if path in _LACKED or path in _NEWER else _close(module, name)
+    if close is not None:
+        return f". Did you mean: {close!r}?"
+    # `_LACKED` says nothing about `tf.contrib`.
+    if path in _LACKED or path.startswith("contrib."):
+        instead = _INSTEAD.get(path)
+        hint = "" if instead is None else f". Instead, {instead}"
+        return f": Capstan lacks this part of TensorFlow 1{hint}"
+    return ": TensorFlow 1.15 has no such name"
+
+
 def _close(module: str, name: str) -> str | None:
     """Return the name of the module that a misspelt name probably means, or None."""
     home = sys.modules.get(module) or sys.modules.get(module.replace(".", ".api.", 1))
-    if home is None or name.startswith("_") or name in _LACKED:
+    if home is None or name.startswith("_"):
         return None
     names = dir(home) if "__dir__" in vars(home) else public.names(vars(home))
     by_lowercase = {each.lower(): each for each in sorted(names)}
