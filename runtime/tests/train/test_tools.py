@@ -74,10 +74,11 @@ def test_the_command_freeze_graph_writes_constants(checkpoint: str, tmp_path: Pa
 
 def test_the_commands_for_inference_cut_a_graph(checkpoint: str, tmp_path: Path) -> None:
     stripped, optimized = tmp_path / "stripped.pb", tmp_path / "optimized.pb"
-    strip_unused.main([
+    status = strip_unused.main([
         *("--input_graph", str(tmp_path / "graph.pbtxt"), "--input_node_names=between"),
         *("--output_node_names=other", f"--output_graph={stripped}"),
     ])  # fmt: skip
+    assert status == 0
     assert nodes_of(stripped) == {"between": "Placeholder", "other": "Identity"}
     status = optimize_for_inference.main([
         *(f"--input={stripped}", f"--output={optimized}"),
@@ -90,6 +91,26 @@ def test_the_commands_for_inference_cut_a_graph(checkpoint: str, tmp_path: Path)
 def test_a_missing_graph_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert optimize_for_inference.main(["--input=missing.pb"]) == -1
     assert "'missing.pb' does not exist" in capsys.readouterr().out
+    assert strip_unused.main(["--input_graph=missing.pb", "--output_node_names=out"]) == -1
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "code"),
+    [
+        ("inspect_checkpoint", [], 1),
+        ("optimize_for_inference", ["--input=missing.pb"], -1),
+        ("strip_unused", ["--input_graph=missing.pb"], -1),
+    ],
+)
+def test_a_command_that_finds_nothing_fails(
+    name: str, flags: list[str], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = f"capstan.python.tools.{name}"
+    monkeypatch.setattr(sys, "argv", [module, *flags])
+    monkeypatch.delitem(sys.modules, module)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(module, run_name="__main__")
+    assert ended.value.code == code
 
 
 def test_the_command_inspect_checkpoint_prints_tensors(

@@ -49,7 +49,7 @@ def strip_unused_from_files(
     input_node_names: str,
     output_node_names: str,
     placeholder_type_enum: int | Sequence[int],
-) -> Any:
+) -> int | None:
     """Write the part of the GraphDef of one file to another file. The names are comma-separated.
 
     A file that is not binary has text. Returns -1 if there is no input file or no output name.

@@ -3,6 +3,7 @@
 Each flag of the command has the name of an argument of `strip_unused_from_files`.
 """
 
+import sys
 from collections.abc import Sequence
 
 from capstan.api import graph_stripping
@@ -12,8 +13,10 @@ from capstan.python.tools import command_line
 __all__ = ["main"]
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     """Strip the graph that the flags name. `argv` has the flags (default: of this process).
+
+    Return 0, or -1 if there is no input file or no output name, which is logged.
 
     Raises:
         KeyError: the graph lacks an input.
@@ -26,8 +29,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     number = dtypes.float32.as_datatype_enum
     parser.add_argument("--placeholder_type_enum", type=int, default=number)
-    graph_stripping.strip_unused_from_files(**vars(parser.parse_args(argv)))
+    failed = graph_stripping.strip_unused_from_files(**vars(parser.parse_args(argv)))
+    return failed or 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
