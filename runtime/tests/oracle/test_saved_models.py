@@ -1,5 +1,6 @@
 """TensorFlow loads the SavedModels of Capstan, and Capstan loads those of TensorFlow."""
 
+import importlib
 import pathlib
 from typing import Any
 
@@ -12,6 +13,10 @@ from capstan.train.saved_model import loader
 
 pytestmark = genuine.MARKS
 
+BUILDERS = [
+    "tensorflow.python.saved_model.builder_impl", "capstan.python.saved_model.builder_impl"
+]  # fmt: skip
+TRAIN_OP = "__saved_model_train_op"
 WORDS = [b"mars", b"venus", b"pluto"]
 
 
@@ -69,13 +74,17 @@ def write(v1: Any, folder: pathlib.Path, kind: str) -> str:
                 method_name="mine",
             ),
         }
-        options = {
-            "signature_def_map": signatures,
-            "assets_collection": v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS),
-            "main_op": v1.tables_initializer(),
-            "strip_default_attrs": True,
-        }
-        builder = saved_model.builder.SavedModelBuilder(path)
+        files = v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS)
+        options = {"signature_def_map": signatures, "strip_default_attrs": True}
+        if kind == "operations":
+            options.update(assets_list=files, init_op=v1.tables_initializer())
+            step = v1.get_variable("step", initializer=1)
+            session.run(step.initializer)
+            options["train_op"] = v1.assign_add(step, 1)
+            builder = importlib.import_module(BUILDERS[v1 is capstan])._SavedModelBuilder(path)
+        else:
+            options.update(assets_collection=files, main_op=v1.tables_initializer())
+            builder = saved_model.builder.SavedModelBuilder(path)
         builder.add_meta_graph_and_variables(
             session, [saved_model.tag_constants.SERVING], **options
         )
@@ -96,6 +105,9 @@ def predictions(v1: Any, path: str, scope: str | None = None) -> list[Any]:
         outputs = {key: find(info, import_scope=scope) for key, info in signature.outputs.items()}
         words = find(signature.inputs["words"], import_scope=scope)
         values = session.run(outputs, {words: WORDS})
+        if TRAIN_OP in meta.signature_def:
+            info = meta.signature_def[TRAIN_OP].outputs[TRAIN_OP]
+            values["step"] = session.run(find(info, import_scope=scope))
         valid = v1.saved_model.signature_def_utils.is_valid_signature
         shown = {
             key: (each.method_name, sorted(each.inputs), sorted(each.outputs), valid(each))
@@ -104,7 +116,7 @@ def predictions(v1: Any, path: str, scope: str | None = None) -> list[Any]:
         return [shown, *(value.tolist() for _, value in sorted(values.items()))]
 
 
-@pytest.mark.parametrize("kind", ["simple", "builder", "text"])
+@pytest.mark.parametrize("kind", ["simple", "builder", "text", "operations"])
 @pytest.mark.parametrize("scope", [None, "inner"])
 def test_each_loads_the_models_of_the_other(
     v1: Any, tmp_path: pathlib.Path, kind: str, scope: str | None

@@ -7,7 +7,11 @@ import re
 import pytest
 
 import capstan as tf
-from capstan.python.saved_model import signature_def_utils, utils  # type: ignore[import-not-found]
+from capstan.python.saved_model import (  # type: ignore[import-not-found]
+    builder_impl,
+    signature_def_utils,
+    utils,
+)
 
 pytestmark = pytest.mark.e2e
 
@@ -86,6 +90,31 @@ def test_assets_of_one_name_are_kept_apart(session: tf.Session, tmp_path: pathli
         copies = [pathlib.Path(name.decode()) for name in again.run("names:0")]
     assert {copy.parent for copy in copies} == {tmp_path / "model" / "assets"}
     assert [copy.read_text() for copy in copies] == ["1", "1", "2"]
+
+
+def test_a_signature_may_name_the_operations_to_run(
+    session: tf.Session, tmp_path: pathlib.Path
+) -> None:
+    builder = builder_impl._SavedModelBuilder(str(tmp_path))
+    with pytest.raises(AssertionError, match="not been saved yet"):
+        builder.add_meta_graph(["a"])
+    v = tf.global_variables()[0]
+    init_op, train_op = tf.assign(v, 5.0).op, tf.assign_add(v, 1.0).op
+    builder.add_meta_graph_and_variables(session, ["a"], init_op=init_op, train_op=train_op)
+    builder.add_meta_graph(["b"])
+    with pytest.raises(KeyError, match="reserved"):
+        builder.add_meta_graph(
+            ["c"], {"__saved_model_init_op": signature_def_utils.build_signature_def()}
+        )
+    builder.save()
+    with tf.Graph().as_default(), tf.Session() as again:
+        meta = tf.saved_model.load(again, ["a"], str(tmp_path))
+        key = "__saved_model_train_op"
+        again.run(signature_def_utils.load_op_from_signature_def(meta.signature_def[key], key))
+        assert again.run("v:0") == 6
+    with tf.Graph().as_default(), tf.Session() as again:
+        tf.saved_model.load(again, ["b"], str(tmp_path))
+        assert again.run("v:0") == 3
 
 
 @pytest.mark.parametrize("text", [False, True])

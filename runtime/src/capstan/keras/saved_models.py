@@ -18,7 +18,7 @@ from capstan.keras import context, learning, model_copies, models
 from capstan.keras.training import objective, updating
 from capstan.resources import file_names
 from capstan.train import object_checkpoint
-from capstan.train.saved_model import builder, constants, signatures, tensor_infos
+from capstan.train.saved_model import constants, operation_builder, signatures
 
 _JSON = "saved_model.json"
 _TRAIN, _TEST, _PREDICT = "train", "eval", "predict"
@@ -92,14 +92,6 @@ def _config(path: str) -> str:
     return file_names.joined(file_names.joined(path, constants.ASSETS_DIRECTORY), _JSON)
 
 
-class _Builder(builder.SavedModelBuilder):
-    def add_operation(self, key: str, operation: Any) -> None:
-        """Name an operation of the last graph, which programs that load the graph may run."""
-        info = tensor_infos.build_tensor_info_from_op(operation)
-        signature = signatures.build_signature_def(outputs={key: info})
-        self._saved_model.meta_graphs[-1].signature_def[key].CopyFrom(signature)
-
-
 class _Export:
     """A SavedModel that gets one graph after another.
 
@@ -108,7 +100,7 @@ class _Export:
 
     def __init__(self, model: Any, path: str, input_signature: Any) -> None:
         self._model, self._signature = model, input_signature
-        self._builder = _Builder(path)
+        self._builder = operation_builder.OperationBuilder(path)
         self._prefix = _checkpoint(path)
         self._is_first = True
         file_io.recursive_create_dir(file_names.folder_of(self._prefix))
@@ -132,18 +124,20 @@ class _Export:
                 graph.add_to_collection(collections.GraphKeys.UPDATE_OPS, update)
             signature = _signature(copy, mode, goal, targets)
             saver = object_checkpoint.TrackableSaver(copy).saver(graph)
-            init_op = variable_collections.local_variables_initializer()
-            given = [_TAGS[mode]], signature
+            given: dict[str, Any] = {
+                "tags": [_TAGS[mode]],
+                "signature_def_map": signature,
+                "init_op": variable_collections.local_variables_initializer(),
+                "train_op": train_op,
+                "saver": saver,
+            }
             with sessions.Session(graph=graph) as session, session.as_default():
                 if self._is_first:
                     copy.load_weights(self._prefix)
-                    self._builder.add_meta_graph_and_variables(session, *given, saver=saver)
+                    self._builder.add_meta_graph_and_variables(session, **given)
                 else:
-                    self._builder.add_meta_graph(*given, saver=saver)
+                    self._builder.add_meta_graph(**given)
             self._is_first = False
-            self._builder.add_operation(constants.INIT_OP_SIGNATURE_KEY, init_op)
-            if train_op is not None:
-                self._builder.add_operation(constants.TRAIN_OP_SIGNATURE_KEY, train_op)
 
     def _copy(self) -> Any:
         if self._signature is None:

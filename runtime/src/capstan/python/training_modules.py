@@ -114,7 +114,7 @@ ESTIMATORS: dict[str, alias.Homes] = {
 """The homes of each module, by its path below `tensorflow.python.estimator`."""
 
 _SAVED_MODEL = "capstan.train.saved_model"
-_SAVED_MODEL_BUILDER = {"_SavedModelBuilder": f"{_SAVED_MODEL}.builder.SavedModelBuilder"}
+_SAVED_MODEL_BUILDER = {"_SavedModelBuilder": f"{_SAVED_MODEL}.operation_builder.OperationBuilder"}
 SAVED_MODELS: dict[str, alias.Homes] = {
     **{
         name: (_SAVED_MODEL_BUILDER, f"{_SAVED_MODEL}.{name.removesuffix('_impl')}")

@@ -19,8 +19,8 @@ _TYPE: Final = "type.googleapis.com/tensorflow.AssetFileDef"
 """TensorFlow's name of the message. The message of tensorboard has another package."""
 
 
-def add(tensors: Iterable[Any], export_dir: str) -> None:
-    """Copy the files that constants name, and add their AssetFileDefs to the default graph.
+def copied(tensors: Iterable[Any], export_dir: str) -> list[Any]:
+    """Copy the files that constants name, and return the AssetFileDefs of the copies.
 
     Two files of the same name with different contents get different names.
 
@@ -28,23 +28,32 @@ def add(tensors: Iterable[Any], export_dir: str) -> None:
         TypeError: a member of `tensors` is not a scalar string constant.
         ValueError: a name is empty.
     """
-    from google.protobuf import any_pb2
     from tensorboard.compat.proto import meta_graph_pb2
 
     sources: dict[str, str] = {}
+    made = []
     for tensor in tensors:
         path = _path(tensor)
         name = _unused_name(path, sources)
         sources[name] = path
         asset = meta_graph_pb2.AssetFileDef(filename=name)
         asset.tensor_info.name = tensor.name
-        message = any_pb2.Any(type_url=_TYPE, value=asset.SerializeToString())
-        graphs.get_default_graph().add_to_collection(constants.ASSETS_KEY, message)
+        made.append(asset)
     folder = file_names.joined(export_dir, constants.ASSETS_DIRECTORY)
     for name, path in sources.items():
         files.of(folder).make_folders(folder)
         if file_io.file_exists(path):
             file_io.copy(path, file_names.joined(folder, name), overwrite=True)
+    return made
+
+
+def collect(made: Iterable[Any]) -> None:
+    """Add AssetFileDefs to the collection of the default graph that MetaGraphDefs contain."""
+    from google.protobuf import any_pb2
+
+    for asset in made:
+        message = any_pb2.Any(type_url=_TYPE, value=asset.SerializeToString())
+        graphs.get_default_graph().add_to_collection(constants.ASSETS_KEY, message)
 
 
 def feeds(export_dir: str, meta: Any, import_scope: str | None) -> dict[str, str]:

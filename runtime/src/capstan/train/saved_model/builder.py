@@ -6,16 +6,13 @@ Sources: tensorflow/python/saved_model/{builder_impl,simple_save}.py.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from capstan.api import file_io, logging
-from capstan.core import saved_model_messages
 from capstan.framework import collections
 from capstan.framework import graph as graphs
-from capstan.resources import durable, file_names, files
 from capstan.train import saver as savers
-from capstan.train.saved_model import assets, constants, signatures
+from capstan.train.saved_model import assets, constants, signatures, writer
 
 
-class SavedModelBuilder:
+class SavedModelBuilder(writer.Writer):
     """Writes a SavedModel to the folder `export_dir`, which may be a URL.
 
     The first graph comes with the variables, and all other graphs use the same variables. `save`
@@ -24,20 +21,6 @@ class SavedModelBuilder:
     Raises:
         AssertionError: the folder exists and is not empty.
     """
-
-    def __init__(self, export_dir: str) -> None:
-        self._export_dir = file_io.text(export_dir)
-        self._saved_model = saved_model_messages.SavedModel(
-            saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION
-        )
-        self._has_variables = False
-        system = files.of(self._export_dir)
-        if system.exists(self._export_dir) and system.names_in(self._export_dir):
-            raise AssertionError(
-                f"Export directory {self._export_dir} already exists, and isn't empty. Choose "
-                "another directory, or delete its files"
-            )
-        system.make_folders(self._export_dir)
 
     def add_meta_graph_and_variables(
         self,
@@ -66,27 +49,19 @@ class SavedModelBuilder:
             TypeError: `main_op` is not an operation, or an asset is not a string constant.
             ValueError: the graph already has a main op.
         """
-        if self._has_variables:
-            raise AssertionError(
-                "Graph state including variables and assets has already been saved. Call "
-                "`add_meta_graph()` for further graphs"
-            )
-        _check_signatures(signature_def_map or {})
+        self._check_first(True)
+        writer.check_signatures(signature_def_map or {})
         main_op = legacy_init_op if main_op is None else main_op
         _add_collections(assets_collection, main_op, self._export_dir)
-        saver = saver or _sharded_saver()
-        folder = file_names.joined(self._export_dir, constants.VARIABLES_DIRECTORY)
-        files.of(folder).make_folders(folder)
-        prefix = file_names.joined(folder, constants.VARIABLES_FILENAME)
-        saver.save(sess, prefix, write_meta_graph=False, write_state=False)
+        saver = saver or writer.sharded_saver()
+        self._write_variables(sess, saver)
         self._add(
             saver,
             tags,
-            signature_def_map,
+            signature_def_map or {},
             clear_devices=clear_devices,
             strip_default_attrs=strip_default_attrs,
         )
-        self._has_variables = True
 
     def add_meta_graph(
         self,
@@ -106,61 +81,17 @@ class SavedModelBuilder:
         Raises:
             AssertionError: no variables are written yet.
         """
-        if not self._has_variables:
-            raise AssertionError(
-                "Graph state including variables and assets has not been saved yet. Call "
-                "`add_meta_graph_and_variables()` first"
-            )
-        _check_signatures(signature_def_map or {})
+        self._check_first(False)
+        writer.check_signatures(signature_def_map or {})
         main_op = legacy_init_op if main_op is None else main_op
         _add_collections(assets_collection, main_op, self._export_dir)
         self._add(
-            saver or _sharded_saver(),
+            saver or writer.sharded_saver(),
             tags,
-            signature_def_map,
+            signature_def_map or {},
             clear_devices=clear_devices,
             strip_default_attrs=strip_default_attrs,
         )
-
-    def save(self, as_text: bool = False) -> bytes:
-        """Write the graphs to `saved_model.pb`, or to `saved_model.pbtxt`, and return its name.
-
-        The file appears only when it is complete. Blocks until it is on the disk.
-        """
-        from google.protobuf import text_format
-
-        name = (
-            constants.SAVED_MODEL_FILENAME_PBTXT if as_text else constants.SAVED_MODEL_FILENAME_PB
-        )
-        path = file_names.joined(self._export_dir, name)
-        content = (
-            text_format.MessageToString(self._saved_model).encode()
-            if as_text
-            else self._saved_model.SerializeToString(deterministic=True)
-        )
-        with durable.replacing(path) as file:
-            file.write(content)
-        logging.info("SavedModel written to: %s", path)
-        return path.encode()
-
-    def _add(
-        self,
-        saver: savers.Saver,
-        tags: Iterable[str],
-        signature_def_map: Mapping[str, Any] | None,
-        *,
-        clear_devices: bool,
-        strip_default_attrs: bool,
-    ) -> None:
-        meta = self._saved_model.meta_graphs.add()
-        meta.CopyFrom(
-            saver.export_meta_graph(
-                clear_devices=clear_devices, strip_default_attrs=strip_default_attrs
-            )
-        )
-        meta.meta_info_def.tags.extend(tags)
-        for name, signature in (signature_def_map or {}).items():
-            meta.signature_def[name].CopyFrom(signature)
 
 
 def simple_save(
@@ -194,35 +125,11 @@ def simple_save(
     builder.save()
 
 
-def _sharded_saver() -> savers.Saver:
-    return savers.Saver(sharded=True, allow_empty=True)
-
-
-def _check_signatures(signature_def_map: Mapping[str, Any]) -> None:
-    for signature in signature_def_map.values():
-        for info in (*signature.inputs.values(), *signature.outputs.values()):
-            _check_info(info)
-    for key in (constants.INIT_OP_SIGNATURE_KEY, constants.TRAIN_OP_SIGNATURE_KEY):
-        if key in signature_def_map:
-            raise KeyError(f'SignatureDef map key "{key}" is reserved. Use a different key')
-
-
-def _check_info(info: Any) -> None:
-    if info.WhichOneof("encoding") == "composite_tensor":
-        for component in info.composite_tensor.components:
-            _check_info(component)
-    elif info.WhichOneof("encoding") is None or not info.dtype:
-        raise AssertionError(
-            f"Invalid `tensor_info`: {info}. Each TensorInfo of a signature must have a name and a "
-            "dtype: make it with tf.saved_model.utils.build_tensor_info"
-        )
-
-
 def _add_collections(
     asset_tensors: Sequence[graphs.Tensor] | None, main_op: Any, export_dir: str
 ) -> None:
     """Copy the assets, and add the collections of assets and of the main op to the graph."""
-    assets.add(asset_tensors or (), export_dir)
+    assets.collect(assets.copied(asset_tensors or (), export_dir))
     if main_op is None:
         return
     if not isinstance(main_op, graphs.Operation):
