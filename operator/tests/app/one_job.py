@@ -59,6 +59,14 @@ def make_job(ps: int = 0, **more: Any) -> Json:
     }
 
 
+async def post(recorder: Recorder) -> None:
+    """Post all recorded news."""
+    posting = asyncio.create_task(recorder.run())
+    await servers.until(lambda: not recorder.waiting)
+    posting.cancel()
+    await asyncio.wait([posting])
+
+
 class Setting:
     """The server and the controller. `refuse` maps "METHOD path" to the answer of this request."""
 

@@ -63,7 +63,7 @@ def test_only_secrets_and_no_line_of_the_log_hold_keys(
             await here.runs()
             here.has(**one_job.failed())
             await here.settle()
-            await here.recorder.post()
+            await one_job.post(here.recorder)
         sent = [(asked.path, json.dumps(asked.body)) for asked in here.server.asked]
         keys = [
             asked.body["data"]["tls.key"]

@@ -16,6 +16,7 @@ from app.one_job import (
     STATUS,
     failed,
     make_job,
+    post,
     setting,
 )
 from kube.server import Asked, refusal
@@ -125,7 +126,7 @@ def test_a_refused_service_is_reported_and_no_pod_starts(tmp_path: Path) -> None
             here.now += timedelta(seconds=300)
             await here.settle()
             assert POD in here.pods
-            await here.recorder.post()
+            await post(here.recorder)
             assert here.asked().count(f"POST {EVENTS}") == 1
 
     asyncio.run(scenario())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from app.one_job import EVENTS, KEY, POD, PODS, SERVICES, STATUS, failed, make_job, setting
+from app.one_job import EVENTS, KEY, POD, PODS, SERVICES, STATUS, failed, make_job, post, setting
 from kube.server import Asked, refusal
 
 from capstan_operator.app.endings import Endings
@@ -46,7 +46,7 @@ def test_a_refused_event_ends_the_work_for_its_namespace_without_a_warning(
         async with setting(tmp_path) as here:
             await here.runs()
             here.refuse[f"POST {EVENTS}"] = answer  # type: ignore[assignment]
-            await here.recorder.post()
+            await post(here.recorder)
             here.has(**failed())
             here.asked()
             assert await here.controller.reconcile(KEY) is None
@@ -61,7 +61,7 @@ def test_a_job_that_a_finalizer_holds_is_still_stopped(tmp_path: Path) -> None:
         async with setting(tmp_path) as here:
             await here.runs()
             here.refuse[f"POST {EVENTS}"] = terminating
-            await here.recorder.post()
+            await post(here.recorder)
             here.version += 1
             held = {"finalizers": ["example.com/archive"], "resourceVersion": str(here.version)}
             held["deletionTimestamp"] = "2026-11-02T10:10:00Z"

@@ -11,7 +11,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from capstan_operator.app import queue as queues
 from capstan_operator.app.health import STUCK_SECONDS, Health
 from capstan_operator.app.queue import LONGEST_SECONDS, WorkQueue
-from capstan_operator.app.service import WORKERS
 from capstan_operator.kube.table import Key
 
 A, B = Key("ns", "a"), Key("ns", "b")
@@ -200,6 +199,23 @@ def test_a_namespace_whose_passes_take_long_leaves_workers_for_the_others() -> N
     in_a_loop(scenario)
 
 
+def test_several_slow_namespaces_leave_workers_for_the_others() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        for number in range(queues.WORKERS):
+            for slow in ("slow-1", "slow-2", "slow-3"):
+                queue.add(Key(slow, f"job-{number}"))
+        taken = await all_that_may_be_taken(queue)
+        assert len(taken) < queues.WORKERS
+        queue.add(A)
+        assert await all_that_may_be_taken(queue) == [A]
+        for key in taken:
+            queue.done(key, None)
+        again = await all_that_may_be_taken(queue)
+        assert len(again) >= len(taken) - 1, "every place that was given back is taken"
+
+    in_a_loop(scenario)
+
+
 def test_a_worker_waits_for_the_turn_of_a_namespace() -> None:
     async def scenario(queue: WorkQueue) -> None:
         slow = [Key("slow", f"job-{number}") for number in range(queues.MOST_OF_A_NAMESPACE + 1)]
@@ -254,18 +270,30 @@ def test_slow_namespaces_whose_jobs_get_their_turns_do_not_make_the_process_unhe
         for number in range(1000):
             for namespace in ("x", "y", "z"):
                 queue.add(Key(namespace, f"job-{number}"))
-        workers = [await queue.get() for _ in range(WORKERS)]
+        workers = await all_that_may_be_taken(queue)
         while time < 2 * STUCK_SECONDS:
             time += 10
             assert not health.ill(queue)
             for key in workers:
                 queue.done(key, None)
-            workers = [await queue.get() for _ in workers]
+            workers = await all_that_may_be_taken(queue)
         assert queue.oldest_seconds > STUCK_SECONDS
         time += STUCK_SECONDS + 1
         assert health.ill(queue), "the workers hang"
 
     asyncio.run(scenario())
+
+
+async def all_that_may_be_taken(queue: WorkQueue) -> list[Key]:
+    """Let as many workers as there are wait for keys. Return the keys that they get at once."""
+    workers = [asyncio.create_task(queue.get()) for _ in range(queues.WORKERS)]
+    for _ in workers:
+        await asyncio.sleep(0)
+    keys = [worker.result() for worker in workers if worker.done()]
+    for worker in workers:
+        worker.cancel()
+    await asyncio.wait(workers)
+    return keys
 
 
 class QueueMachine(RuleBasedStateMachine):

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from app.one_job import EVENTS, KEY, NOW, STATUS, failed, make_job, setting
+from app.one_job import EVENTS, KEY, NOW, STATUS, failed, make_job, post, setting
 from kube.server import refusal
 
 from capstan_operator.kube.errors import OldDefinition
@@ -21,7 +21,7 @@ def test_a_status_that_the_crd_refuses_is_an_event_once_and_a_metric_until_it_is
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             await here.runs()
-            await here.recorder.post()
+            await post(here.recorder)
             assert f"{GAUGE} 0.0" in here.metrics.text().decode()
             here.refuse[f"PATCH {STATUS}"] = lambda _: refusal(500, "InternalError", UNDECLARED)
             here.has(**failed())
@@ -29,14 +29,14 @@ def test_a_status_that_the_crd_refuses_is_an_event_once_and_a_metric_until_it_is
             for _ in range(3):
                 with pytest.raises(OldDefinition):
                     await here.controller.reconcile(KEY)
-                await here.recorder.post()
+                await post(here.recorder)
             assert f"{GAUGE} 1.0" in here.metrics.text().decode()
             _, posted = [asked.body or {} for asked in here.server.asked if asked.path == EVENTS]
             assert (posted["type"], posted["reason"]) == ("Warning", "DefinitionOutdated")
             assert posted["note"].startswith("the CustomResourceDefinition lacks .status.epoch")
             here.refuse.clear()
             await here.settle()
-            await here.recorder.post()
+            await post(here.recorder)
             assert f"{GAUGE} 0.0" in here.metrics.text().decode()
             events = [asked.body or {} for asked in here.server.asked if asked.path == EVENTS]
             names = [event["metadata"]["name"] for event in events]
@@ -67,7 +67,7 @@ def test_any_other_refusal_of_a_status_is_no_fault_of_the_crd(tmp_path: Path) ->
             here.refuse[f"PATCH {STATUS}"] = lambda _: refusal(500, "InternalError", "etcd is slow")
             with pytest.raises(Exception, match="etcd is slow"):
                 await here.controller.reconcile(KEY)
-            await here.recorder.post()
+            await post(here.recorder)
             assert f"{GAUGE} 0.0" in here.metrics.text().decode()
             assert f"POST {EVENTS}" not in here.asked()
 

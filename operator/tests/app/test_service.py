@@ -63,7 +63,7 @@ async def serving(folder: Path, answer: Answer) -> AsyncIterator[Setting]:
         queue, health = WorkQueue(asyncio.get_running_loop().time), Health()
         health.waiting_for = "the first comparison"
         options = arguments.read(["--namespace=closed", "--namespace=open"])
-        operator = Operator(options, rest, queue, Metrics(queue, services.now, 0), health)
+        operator = Operator(options, rest, rest, queue, Metrics(queue, services.now, 0), health)
         comparing = asyncio.create_task(operator._compare_for_ever())
         working = asyncio.create_task(operator._work())
         try:

@@ -54,6 +54,35 @@ def test_a_slow_namespace_leaves_places_for_the_requests_of_others() -> None:
     run(scenario)
 
 
+def test_several_slow_namespaces_leave_places_for_the_requests_of_others() -> None:
+    async def scenario(requests: Requests) -> None:
+        for slow in ("slow-1", "slow-2", "slow-3"):
+            requests.send(paths.pods(slow), in_flight.MOST)
+        await until(lambda: len(requests.sent) >= in_flight.MOST * 3 // 4)
+        fast = paths.job_status("fast", "digits")
+        requests.send(fast)
+        await until(lambda: fast in requests.sent)
+
+    run(scenario)
+
+
+def test_a_cancelled_request_leaves_its_place_to_the_next() -> None:
+    async def scenario(requests: Requests) -> None:
+        requests.send(paths.pods("slow"), in_flight.OF_A_NAMESPACE)
+        await until(lambda: len(requests.sent) == in_flight.OF_A_NAMESPACE)
+        first = requests.sent
+        waiting = Requests()
+        waiting.places = requests.places
+        waiting.send(paths.pods("slow"), 3)
+        await asyncio.sleep(0)
+        # The requests that wait are cancelled in the moment in which they get their places.
+        await asyncio.gather(requests.end(), waiting.end())
+        requests.send(paths.pods("slow"), in_flight.OF_A_NAMESPACE)
+        await until(lambda: len(first) == 2 * in_flight.OF_A_NAMESPACE)
+
+    run(scenario)
+
+
 def test_the_requests_of_all_namespaces_are_bounded() -> None:
     async def scenario(requests: Requests) -> None:
         for number in range(2 * in_flight.MOST):

@@ -65,10 +65,12 @@ async def _serve(settings: Settings) -> int:
         rest = await keep(await connect())
         # A renewal must not wait behind the creation of a thousand pods.
         lease = _lease(settings, await keep(await connect()))
+        # Nor may a pass wait behind the events of a hundred others.
+        events = await keep(await connect())
         host, port = settings.listen_host, settings.listen_port
         close = await probes.serve(host, port, health, queue, metrics)
         resources.push_async_callback(close)
-        operator = Operator(settings, rest, queue, metrics, health)
+        operator = Operator(settings, rest, events, queue, metrics, health)
         await first_of(_lead(rest, lease, operator, metrics, health), stop.wait())
     return 0 if stop.is_set() else REPLACE
 

@@ -11,11 +11,14 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-from capstan_operator.app.turns import Turns
 from capstan_operator.kube.table import Key
+from capstan_operator.kube.turns import Turns
 
 MOST_OF_A_NAMESPACE = 8
 """The most keys of one namespace that are worked on at once."""
+WORKERS = 24
+"""The most keys that are worked on at once. Both numbers are guesses: a worker mostly waits for
+answers. `Turns` keeps workers for other namespaces while some namespaces are slow."""
 
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 60.0
@@ -36,7 +39,7 @@ class WorkQueue:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._turns = Turns(MOST_OF_A_NAMESPACE)
+        self._turns = Turns[Key](WORKERS, MOST_OF_A_NAMESPACE)
         self._added: dict[Key, float] = {}
         self._busy: dict[Key, float] = {}
         self._taken: dict[Key, float] = {}
@@ -66,7 +69,7 @@ class WorkQueue:
         long: thousands of jobs of several slow namespaces wait for one another.
         """
         waiting = self._added.items()
-        offered = [at for key, at in waiting if not self._turns.is_full(key.namespace)]
+        offered = [at for key, at in waiting if self._turns.may_take(key.namespace)]
         idle = [max(min(offered), self._last_taken)] if offered else []
         return self._clock() - min([*idle, *self._taken.values()], default=self._clock())
 
@@ -112,6 +115,9 @@ class WorkQueue:
             soon.cancel()
         self._busy[key] = self._added.pop(key)
         self._taken[key] = self._last_taken = self._clock()
+        if self._added:
+            # A place that was given back may let several keys be taken.
+            self._wake()
         return key
 
     def done(self, key: Key, again_seconds: float | None) -> None:
@@ -143,10 +149,10 @@ class WorkQueue:
 
     def _give_back(self, key: Key) -> None:
         del self._busy[key], self._taken[key]
-        if self._turns.give_back(key):
-            self._wake()
+        self._turns.give_back(key.namespace)
         if key in self._added:
-            self._offer(key)
+            self._turns.offer(key)
+        self._wake()
 
     def _offer(self, key: Key) -> None:
         """Let a worker take the key."""
@@ -154,7 +160,7 @@ class WorkQueue:
         self._wake()
 
     def _wake(self) -> None:
-        """Wake one worker, because there is one key more that may be taken."""
+        """Wake one worker, because a key more may be taken. The worker waits again if none may."""
         while self._idle:
             idle = self._idle.popleft()
             if not idle.done():

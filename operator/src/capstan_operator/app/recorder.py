@@ -1,24 +1,30 @@
 """Post news as Events, beside the passes: no pass waits for it.
 
-Rule 1: an Event is posted at most once. Its name follows from the version of the status that it
-reports. An Event that cannot be posted is lost, but the status says the same. Nobody misses the
-Events of a namespace that is being deleted.
-Rule 2: the memory is bounded. If more happens than can be posted, the oldest news is lost. A job
+Rule 1: an Event exists at most once. Its name follows from the version of the status that it
+reports, so that a POST that is tried again finds the Event that an earlier one has made.
+Rule 2: a POST that fails for a while, for example with 429, is tried again for some two minutes. A
+POST that is refused is not. A lost Event is logged, and the status says the same as the Event.
+Nobody misses the Events of a namespace that is being deleted.
+Rule 3: Events are posted side by side, and namespaces take turns, so that Events are on time
+although the API server, or a webhook of one namespace, answers slowly.
+Rule 4: the memory is bounded. If more happens than can be posted, the oldest news is lost. A job
 that flaps posts fewer Events than it has news (`event_budget`). The log has all news.
 """
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from capstan_operator.app.endings import Endings
 from capstan_operator.app.event_budget import EventBudget
+from capstan_operator.app.queue import WORKERS, WorkQueue
+from capstan_operator.errors import Temporary
 from capstan_operator.kube import events, paths
-from capstan_operator.kube.errors import AlreadyExists, ApiError, NamespaceEnds, NotFound
+from capstan_operator.kube.errors import AlreadyExists, ApiError, Conflict, NamespaceEnds, NotFound
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.reconcile.actions import Announce
 
 MOST_WAITING = 1000
@@ -27,19 +33,29 @@ log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Posts Events, for one event loop. Each Event names this process as `instance`."""
+    """Posts Events, for one event loop. Each Event names this process as `instance`.
+
+    `rest` is for Events alone. Slow Events would take places from the requests of passes.
+    """
 
     def __init__(
         self, rest: Rest, endings: Endings, clock: Callable[[], datetime], instance: str
     ) -> None:
+        """Must be called in the event loop of the recorder."""
         self._rest = rest
         self.endings = endings
         """The jobs for which nothing can be posted any more."""
         self._clock = clock
         self._instance = instance
-        self._waiting: deque[dict[str, Any]] = deque()
-        self._arrived = asyncio.Event()
+        self._queue = WorkQueue(asyncio.get_running_loop().time)
+        self._events: dict[Key, dict[str, Any]] = {}
+        """The Events that are not posted yet, the oldest first."""
         self._budget = EventBudget()
+
+    @property
+    def waiting(self) -> int:
+        """The number of Events that are neither posted nor lost yet."""
+        return len(self._events)
 
     def record(
         self, manifest: Mapping[str, Any], news: Sequence[Announce], *, mark: str = ""
@@ -58,33 +74,51 @@ class Recorder:
             event = events.event(
                 manifest, announced, name=name, now=self._clock(), instance=self._instance
             )
-            if len(self._waiting) >= MOST_WAITING:
-                _lost(self._waiting.popleft(), "too many events are waiting")
-            self._waiting.append(event)
-            self._arrived.set()
+            if len(self._events) >= MOST_WAITING:
+                self._lose(next(iter(self._events)), "too many events are waiting")
+            key = Key(metadata["namespace"], name)
+            self._events[key] = event
+            self._queue.add(key)
 
     async def run(self) -> None:
         """Post recorded news until cancelled."""
+        await asyncio.gather(*(self._post_for_ever() for _ in range(WORKERS)))
+
+    async def _post_for_ever(self) -> None:
         while True:
-            await self._arrived.wait()
-            self._arrived.clear()
-            await self.post()
+            key = await self._queue.get()
+            event = self._events.get(key)
+            failed = None if event is None else await self._post(event)
+            if failed is None:
+                self._events.pop(key, None)
+                self._queue.done(key, None)
+                continue
+            self._queue.failed(key, failed.retry_after)
+            if self._queue.has_failed_for_long(key):
+                self._lose(key, str(failed))
 
-    async def post(self) -> None:
-        """Post the recorded news that is not posted yet, the oldest first."""
-        while self._waiting:
-            event = self._waiting.popleft()
-            try:
-                await self._rest.create(paths.events(event["metadata"]["namespace"]), event)
-            except AlreadyExists:
-                pass
-            except (NamespaceEnds, NotFound):
-                self.endings.note(event["metadata"]["namespace"])
-            except ApiError as error:
-                _lost(event, str(error))
+    async def _post(self, event: Mapping[str, Any]) -> ApiError | None:
+        """Post an Event. Return the error if the POST must be tried again."""
+        namespace = event["metadata"]["namespace"]
+        try:
+            await self._rest.create(paths.events(namespace), dict(event))
+        except AlreadyExists:
+            pass
+        except (NamespaceEnds, NotFound):
+            self.endings.note(namespace)
+        except ApiError as error:
+            if isinstance(error, Conflict | Temporary):
+                return error
+            _log_lost(event, str(error))
+        return None
+
+    def _lose(self, key: Key, why: str) -> None:
+        """Give up an Event that is not posted. Its key in the queue has no effect any more."""
+        if (event := self._events.pop(key, None)) is not None:
+            _log_lost(event, why)
 
 
-def _lost(event: Mapping[str, Any], why: str) -> None:
+def _log_lost(event: Mapping[str, Any], why: str) -> None:
     regarding = event["regarding"]
     log.warning(
         "%s/%s: event %s is lost: %s",

@@ -15,15 +15,12 @@ from datetime import datetime
 from capstan_operator.api import report
 from capstan_operator.api.names import Uid
 from capstan_operator.api.report import Report
-from capstan_operator.app.queue import MOST_OF_A_NAMESPACE, WorkQueue
+from capstan_operator.app.queue import WORKERS, WorkQueue
 from capstan_operator.app.task_client import Identity
 from capstan_operator.kube.table import Key
 
 PER_SECOND = 3.0
 """The most questions a second. Each new report also costs a pass and a write of the status."""
-ASKERS = 2 * MOST_OF_A_NAMESPACE
-"""The number of tasks that are asked at once. A task that hangs keeps one asker waiting. A network
-policy may block all tasks of a namespace, which must not keep all askers waiting."""
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +88,7 @@ class Reports:
 
     async def run(self) -> None:
         """Ask the tasks until cancelled."""
-        await asyncio.gather(*(self._ask_for_ever() for _ in range(ASKERS)))
+        await asyncio.gather(*(self._ask_for_ever() for _ in range(WORKERS)))
 
     async def _ask_for_ever(self) -> None:
         while True:

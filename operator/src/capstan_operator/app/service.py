@@ -12,7 +12,7 @@ from capstan_operator.app.endings import Endings
 from capstan_operator.app.health import Health
 from capstan_operator.app.informer import Informer
 from capstan_operator.app.metrics import Metrics
-from capstan_operator.app.queue import MOST_OF_A_NAMESPACE, WorkQueue
+from capstan_operator.app.queue import WORKERS, WorkQueue
 from capstan_operator.app.recorder import Recorder
 from capstan_operator.app.reports import Reports
 from capstan_operator.app.resync import Resync
@@ -26,10 +26,6 @@ from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
 from capstan_operator.reconcile.actions import Announce, NewsType
 
-WORKERS = 2 * MOST_OF_A_NAMESPACE
-"""The number of jobs that are worked on at once. The number is a guess: a pass mostly waits for
-requests, and all passes share the `in_flight.MOST` requests that are sent at once, so more
-workers would wait there. A namespace in which requests take long cannot occupy them all."""
 AGAIN_SECONDS = 2.0
 """The pause after a comparison that failed. It doubles while only some namespaces fail, because
 every comparison also reads the other namespaces."""
@@ -43,9 +39,13 @@ class Operator:
     """Serves the namespaces of the settings. `lead` may be called once."""
 
     def __init__(
-        self, settings: Settings, rest: Rest, queue: WorkQueue, metrics: Metrics, health: Health
-    ) -> None:
-        """Build the parts that serve jobs. Must be called in the event loop of the process."""
+        self, settings: Settings, rest: Rest, events: Rest, queue: WorkQueue, metrics: Metrics,
+        health: Health,
+    ) -> None:  # fmt: skip
+        """Build the parts that serve jobs. Must be called in the event loop of the process.
+
+        `events` is another client, for Events alone.
+        """
         clock = asyncio.get_running_loop().time
         cache = self._cache = Cache()
         nodes = Nodes(rest, clock, settings.node_lost_seconds)
@@ -54,7 +54,7 @@ class Operator:
         self._queue = queue
         self._metrics = metrics
         self._health = health
-        self._recorder = Recorder(rest, Endings(cache), now, settings.identity)
+        self._recorder = Recorder(events, Endings(cache), now, settings.identity)
         self._reports = Reports(
             task_client.progress, queue.add, clock, now, settings.progress_seconds
         )
