@@ -191,6 +191,35 @@ def test_a_deadline_fails_the_job_at_its_time() -> None:
     assert not world.instances
 
 
+def test_a_deadline_during_the_wait_of_a_program_that_fails_at_each_start_says_so() -> None:
+    backoff = {"initialSeconds": 600, "factor": 1, "maxSeconds": 600}
+    job = make_job(ps=0, run={"restartBackoff": backoff, "activeDeadlineSeconds": 2000})
+    world = World(job).settle()
+    for _ in range(2):
+        world.fail("worker-1", words="ImportError: no tf").settle().wait_for_retry()
+    world.fail("worker-1", words="ImportError: no tf").settle()
+    assert world.states()["worker-1"] == "BackOff"
+    world.wait(2000).settle()
+    assert world.states() == {"worker-0": "Stopped", "worker-1": "Stopped"}
+    failed = next(found for found in world.status.conditions if found.type == "Failed")
+    assert failed.message == (
+        "not done after 2000 s (spec.runPolicy.activeDeadlineSeconds); 3 attempts in a row ended"
+        " like the last one of worker-1, and none reported a step: the program is the likely cause"
+    )
+
+
+def test_a_program_that_runs_at_the_deadline_is_not_blamed_for_earlier_failures() -> None:
+    backoff = {"initialSeconds": 1, "factor": 1}
+    job = make_job(ps=0, run={"restartBackoff": backoff, "activeDeadlineSeconds": 2000})
+    world = World(job).settle()
+    for _ in range(3):
+        world.fail("worker-1", words="ImportError: no tf").settle().wait_for_retry()
+    world.wait(2000).settle()
+    assert world.row("worker-1").failures_alike == 3
+    failed = next(found for found in world.status.conditions if found.type == "Failed")
+    assert failed.message == "not done after 2000 s (spec.runPolicy.activeDeadlineSeconds)"
+
+
 def test_success_at_the_deadline_is_success() -> None:
     world = World(make_job(run={"activeDeadlineSeconds": 60})).settle()
     world.wait(60).succeed("worker-0").settle()

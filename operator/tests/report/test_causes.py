@@ -250,6 +250,17 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "Correct the program. Then delete the job (capstanctl delete digits",
     ),
     (
+        "a deadline during the wait of a program that fails at each start",
+        job(
+            Phase.FAILED,
+            row("worker-1", TaskState.STOPPED, attempt=4, exit_code=1, failures_alike=3),
+            failure="not done after 60 s",
+            conditions=(condition("Failed", True, "DeadlineExceeded", "not done; 3 alike"),),
+        ),
+        "not done; 3 alike",
+        "Correct the program. Then delete the job (capstanctl delete digits",
+    ),
+    (
         "a webhook that changes the pods of a running job",
         job(
             Phase.DEGRADED,

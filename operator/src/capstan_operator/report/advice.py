@@ -189,7 +189,8 @@ def _with_another_program(job: Job) -> str:
 def _of_tasks(job: Job) -> Iterator[str]:
     if job.is_over or job.is_deleted:
         return
-    if why := alike.of_failing(job.status.tasks):
+    why = alike.of_failing(job.status.tasks)
+    if why and job.status.phase is not Phase.SUSPENDED:
         yield f"Correct the program: {why}. {_with_another_program(job)}"
     seen: set[str] = set()
     for row in job.status.tasks:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from reconcile.world import START, World, make_job, task
 
+from capstan_operator.api.names import Uid
 from capstan_operator.api.status import Phase, Progress, Status, TaskState, TaskStatus
 from capstan_operator.reconcile.policies import alike
 from capstan_operator.reconcile.policies.failure import Failure, FailureClass, kept
@@ -88,7 +89,7 @@ def test_a_program_that_fails_at_each_start_is_named_as_the_likely_cause() -> No
 
 def test_a_task_that_runs_again_is_not_named() -> None:
     rows = [
-        TaskStatus(name=task("worker-0"), state=state, failures_alike=3)
+        TaskStatus(name=task("worker-0"), state=state, failures_alike=3, uid=Uid("worker-0#4"))
         for state in TaskState
         if state not in (TaskState.BACK_OFF, TaskState.FAILED)
     ]

@@ -67,8 +67,17 @@ def hint(row: TaskStatus) -> str:
 
 def of_failing(rows: Iterable[TaskStatus]) -> str:
     """Return the hint about the first task that fails so now, or "" if there is none."""
-    failing = (row for row in rows if row.state in _FAILING)
-    return next(filter(None, map(hint, failing)), "")
+    return next(filter(None, map(hint, filter(_is_failing, rows))), "")
+
+
+def _is_failing(row: TaskStatus) -> bool:
+    """Return whether the last that is known of a task is a failure.
+
+    A task that was stopped without an instance was waiting for its next attempt.
+    """
+    if row.state is TaskState.STOPPED:
+        return row.uid is None
+    return row.state in _FAILING
 
 
 def _compared(job: TrainingJob, status: Status, row: TaskStatus) -> Iterable[TaskStatus]:
