@@ -261,7 +261,40 @@ def test_a_task_that_its_lost_node_never_started_has_failed() -> None:
 
 def test_a_task_that_ended_before_its_node_was_lost_keeps_its_end() -> None:
     found = view(ended(terminated(0), phase="Succeeded"), node_lost=True)
-    assert found.phase is TaskPhase.SUCCEEDED
+    assert (found.phase, found.state) == (TaskPhase.SUCCEEDED, InstanceState.ENDED)
+
+
+@pytest.mark.parametrize(
+    "end, phase, code, reason",
+    [
+        pytest.param(terminated(0), TaskPhase.SUCCEEDED, 0, "Completed", id="success"),
+        pytest.param(terminated(1), TaskPhase.FAILED, 1, "Error", id="an error of the program"),
+        pytest.param(terminated(137, "OOMKilled"), TaskPhase.FAILED, 137, "OOMKilled", id="memory"),
+        # The kubelet may have killed the task because the node was shut down.
+        pytest.param(terminated(143), TaskPhase.FAILED, None, "NodeLost", id="SIGTERM"),
+        pytest.param(terminated(137), TaskPhase.FAILED, None, "NodeLost", id="SIGKILL"),
+        # The kubelet made up the exit code after a restart.
+        pytest.param(
+            terminated(137, "ContainerStatusUnknown"), TaskPhase.FAILED, None, "NodeLost", id="none"
+        ),
+    ],
+)
+@pytest.mark.parametrize("deleted", [False, True])
+def test_the_end_of_a_task_counts_also_if_its_node_is_lost_before_the_pod_is_final(
+    end: dict[str, Any], phase: TaskPhase, code: int | None, reason: str, deleted: bool
+) -> None:
+    """The pod is of no use any more, and only a forced deletion removes it."""
+    metadata = GRACE | {"deletionTimestamp": "2026-11-02T10:30:00Z"} if deleted else {}
+    document = pod(
+        phase="Running",
+        metadata=metadata,
+        conditions=documents.ready("False", "ContainersNotReady"),
+        containerStatuses=[end],
+    )
+    assert view(document).state is (InstanceState.STOPPING if deleted else InstanceState.ALIVE)
+    found = view(document, node_lost=True)
+    assert (found.phase, found.exit_code, found.reason) == (phase, code, reason)
+    assert found.state is InstanceState.ON_LOST_NODE
 
 
 @pytest.mark.parametrize(
@@ -300,6 +333,17 @@ def test_a_task_that_ended_before_its_node_was_lost_keeps_its_end() -> None:
             ),
             False,
             id="only its sidecar runs",
+        ),
+        pytest.param(
+            pod(
+                containers=("logger", "trainer"),
+                phase="Running",
+                metadata=GRACE | {"deletionTimestamp": LATER},
+                conditions=documents.ready("False", "ContainersNotReady"),
+                containerStatuses=[running("logger"), terminated(0)],
+            ),
+            True,
+            id="only its sidecar runs, and it was asked to end",
         ),
         pytest.param(ended(terminated(1), phase="Failed"), False, id="ended"),
     ],

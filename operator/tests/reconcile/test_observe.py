@@ -40,6 +40,15 @@ def test_the_state_of_an_instance_follows_from_its_phase_and_its_deletion(
     assert found.state is state
 
 
+@pytest.mark.parametrize("phase", [SUCCEEDED, FAILED])
+@pytest.mark.parametrize("deletion", [NO, BEFORE, AFTER])
+def test_an_ended_task_may_have_left_its_instance_on_a_lost_node(
+    phase: TaskPhase, deletion: Deletion
+) -> None:
+    found = view("ps-0", phase, deletion=deletion, on_lost_node=True)
+    assert found.state is InstanceState.ON_LOST_NODE
+
+
 @pytest.mark.parametrize(
     "pod, node, unscheduled",
     [("", "", False), ("digits-ps-0", "", True), ("digits-ps-0", "n1", False)],

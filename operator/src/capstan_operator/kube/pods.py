@@ -52,13 +52,15 @@ def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
         raise ValueError(f"the labels of pod {pod['metadata']['name']} name no task: {labels}")
     task, attempt = labelled
     node = str(pod["spec"].get("nodeName") or "")
-    outcome = _ended(pod, trainer) or (_lost(node) if node_lost else _alive(pod, trainer))
+    outcome = _ended(pod, trainer, node_lost=node_lost)
+    outcome = outcome or (_lost(node) if node_lost else _alive(pod, trainer))
     return TaskView(
         name=task,
         attempt=attempt,
         uid=Uid(pod["metadata"]["uid"]),
         deletion=_deletion(pod, outcome),
         sidecars_run=outcome.phase in _ENDS and not pod_fields.is_final(pod),
+        on_lost_node=node_lost and not pod_fields.is_final(pod),
         pod=pod["metadata"]["name"],
         node=node,
         **outcome._asdict(),
@@ -72,10 +74,12 @@ def doubtful(pod: Manifest, *, trainer: str) -> bool:
     many pods that are merely slow. A pod may have got a node that was lost already: it stays
     Pending, because no kubelet starts it.
     """
-    if not pod["spec"].get("nodeName") or _ended(pod, trainer) is not None:
+    if not pod["spec"].get("nodeName") or pod_fields.is_final(pod):
         return False
     if pod["metadata"].get("deletionTimestamp"):
         return True
+    if _ended(pod, trainer, node_lost=False) is not None:
+        return False
     phase = pod["status"].get("phase")
     return phase in ("Pending", "Running", "Unknown") and not pod_fields.holds(pod, "Ready")
 
@@ -92,13 +96,15 @@ class _Outcome(NamedTuple):
     finished_at: datetime | None = None
 
 
-def _ended(pod: Manifest, trainer: str) -> _Outcome | None:
+def _ended(pod: Manifest, trainer: str, *, node_lost: bool) -> _Outcome | None:
     """Return how the task ended, or None if its end is not known."""
     status = pod["status"]
     end = pod_fields.state(pod_fields.container(pod, trainer), "terminated")
-    if end is not None and status.get("phase") == "Running" and not _has_living_container(pod):
+    all_ended = status.get("phase") == "Running" and not _has_living_container(pod)
+    if end is not None and all_ended and (not node_lost or _may_be_killed(end)):
         # A kubelet reports an eviction or a node shutdown together with the final phase, a moment
-        # after the exit code. Until then, the cause of the task's end is not known.
+        # after the exit code. Until then, the cause of the task's end is not known. A lost node
+        # never reports it: then the exit code counts, unless the kubelet itself causes such ends.
         return None
     disrupted = _disruption(pod)
     ended_at = None if end is None else _by_api_server(pod, pod_fields.time(end.get("finishedAt")))
@@ -122,6 +128,17 @@ def _by_api_server(pod: Manifest, at: datetime | None) -> datetime | None:
     itself before. Its exit code 0 would then count as success.
     """
     return None if at is None else at + pod_fields.clock_lag(pod)
+
+
+def _may_be_killed(end: Manifest) -> bool:
+    """Return whether a kubelet may have caused this end of a container, or has not seen it."""
+    code = pod_fields.exit_code(end)
+    return code is None or _is_of_kubelets(code, end.get("reason") or "")
+
+
+def _is_of_kubelets(code: int | None, reason: str) -> bool:
+    """Return whether kubelets cause ends with this exit code and reason."""
+    return code in _SIGNALS_OF_KUBELETS and reason in ("", "Error")
 
 
 def _has_living_container(pod: Manifest) -> bool:
@@ -273,5 +290,5 @@ def _deletion(pod: Manifest, outcome: _Outcome) -> Deletion:
     finished_at = _by_api_server(pod, outcome.finished_at)
     if finished_at is None or finished_at >= due - timedelta(seconds=seconds):
         return Deletion.BEFORE_END
-    signalled = outcome.exit_code in _SIGNALS_OF_KUBELETS and outcome.reason in ("", "Error")
+    signalled = _is_of_kubelets(outcome.exit_code, outcome.reason)
     return Deletion.BEFORE_END if seconds == 0 and signalled else Deletion.AFTER_END

@@ -82,6 +82,8 @@ class TaskView:
     deletion: Deletion = Deletion.NOT_REQUESTED
     sidecars_run: bool = False
     """Whether the task has ended and a container beside it has not."""
+    on_lost_node: bool = False
+    """Whether the node of the instance is lost, and the pod of the task never becomes final."""
     started_at: datetime | None = None
     finished_at: datetime | None = None
     step: int | None = None
@@ -102,10 +104,10 @@ class TaskView:
 
     @property
     def state(self) -> InstanceState:
-        """The state that follows from `deletion`, `phase`, `reason` and `sidecars_run`."""
+        """The state that follows from `deletion`, `phase`, `reason` and the node."""
         if self.deletion is Deletion.WITH_ITS_JOB:
             return InstanceState.OF_DELETED_JOB
-        if self.has_ended and self.reason == NODE_LOST:
+        if self.has_ended and (self.on_lost_node or self.reason == NODE_LOST):
             return InstanceState.ON_LOST_NODE
         asked = self.deletion is not Deletion.NOT_REQUESTED
         if not self.has_ended:
