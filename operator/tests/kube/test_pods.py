@@ -69,6 +69,27 @@ def test_a_task_is_not_ready_before_its_sidecars_are(reason: str, beside: Any) -
     assert (view(document).phase, view(document).ready) == (TaskPhase.RUNNING, False)
 
 
+@pytest.mark.parametrize(
+    "sidecar",
+    [
+        running("proxy", ready=False),
+        waiting("CrashLoopBackOff", "back-off 5m0s restarting failed container", name="proxy"),
+        terminated(1, name="proxy"),
+    ],
+)
+def test_a_task_stays_ready_while_its_sidecar_starts_again(sidecar: dict[str, Any]) -> None:
+    document = pod(
+        phase="Running",
+        conditions=documents.ready("False", "ContainersNotReady"),
+        initContainerStatuses=[sidecar | {"restartCount": 7}],
+        containerStatuses=[running()],
+    )
+    document["spec"]["initContainers"] = [{"name": "proxy", "restartPolicy": "Always"}]
+    assert (view(document).phase, view(document).ready) == (TaskPhase.RUNNING, True)
+    document["status"]["containerStatuses"] = [running(ready=False)]
+    assert not view(document).ready, "its own container is not ready"
+
+
 def test_a_task_runs_before_it_is_ready() -> None:
     found = view(
         pod(

@@ -248,14 +248,16 @@ def _alive(pod: Manifest, trainer: str) -> _Outcome:
 def _is_ready(pod: Manifest, trainer: str) -> bool:
     """Return whether the pod is ready, or is not ready only because other containers have ended.
 
-    A pod with a container that has ended is never ready again, even if its trainer works.
+    A pod with a container that has ended is never ready again, even if its trainer works. A sidecar
+    that is restarted makes its pod unready, perhaps for minutes, while the trainer works.
     """
     if pod_fields.holds(pod, "Ready"):
         return True
     if pod_fields.condition(pod, "Ready").get("reason") != CONTAINERS_NOT_READY:
         return False
     others = (
-        container.get("ready") or _is_done(container) for container in pod_fields.containers(pod)
+        container.get("ready") or container.get("restartCount") or _is_done(container)
+        for container in pod_fields.containers(pod)
     )
     return bool(pod_fields.container(pod, trainer).get("ready")) and all(others)
 
