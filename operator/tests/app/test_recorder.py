@@ -185,6 +185,7 @@ def test_a_job_that_flaps_or_is_refused_does_not_flood_the_api_server_with_event
     assert posted("Running", NewsType.NORMAL, 100, NOW + timedelta(minutes=12)) == 2
     assert posted("Running", NewsType.NORMAL, 100, NOW + timedelta(hours=9)) == 10
     assert posted("Running", NewsType.NORMAL, 100, NOW) == 0, "the clock was set back"
+    assert posted("Running", NewsType.NORMAL, 100, NOW + timedelta(minutes=12)) == 2
 
 
 def test_an_event_over_the_budget_is_not_posted(tmp_path: Path) -> None:

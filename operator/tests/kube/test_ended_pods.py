@@ -382,6 +382,16 @@ def test_the_lag_of_a_clock_is_measured_from_the_moment_at_which_a_pod_got_its_n
     assert pod_fields.clock_lag(document) == timedelta(minutes=1)
 
 
+def test_the_times_of_a_task_are_those_of_the_clock_of_the_api_server() -> None:
+    """The clock of the node is three minutes behind."""
+    found = view(ended(terminated(1), phase="Failed", **BEHIND))
+    lag = timedelta(minutes=3)
+    assert found.started_at == datetime.fromisoformat(documents.STARTED) + lag
+    assert found.finished_at == datetime.fromisoformat(ENDED) + lag
+    begun = documents.pod(phase="Running", containerStatuses=[running()], **BEHIND)
+    assert view(begun).started_at == datetime.fromisoformat(documents.STARTED) + lag
+
+
 @pytest.mark.parametrize(
     "state, deleting",
     [(terminated(143), True), (terminated(137), True), (terminated(1), False),

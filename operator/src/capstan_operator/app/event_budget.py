@@ -31,13 +31,13 @@ class EventBudget:
             return True
         key = job, news.reason
         spent = self._left_over(key, now)
-        if spent > AT_ONCE - 1:
-            return False
+        allowed = spent <= AT_ONCE - 1
         self._spent.pop(key, None)
-        self._spent[key] = spent + 1, now
+        # A refusal sets the time, too, because an old time may lie in the future.
+        self._spent[key] = spent + allowed, now
         if len(self._spent) > MOST_REMEMBERED:
             del self._spent[next(iter(self._spent))]
-        return True
+        return allowed
 
     def _left_over(self, key: tuple[Uid, str], now: datetime) -> float:
         """Return how much of the budget is still spent."""

@@ -194,7 +194,8 @@ class Metrics(Collector):
             self._finished.labels(after.phase.value).inc()
         elif after.phase is Phase.RUNNING and not _has_run(before) and after.start_time:
             moved = after.last_transition_time or after.start_time
-            self._to_running.observe((moved - after.start_time).total_seconds())
+            # Between two passes, the clock may have been set back.
+            self._to_running.observe(max((moved - after.start_time).total_seconds(), 0.0))
         for limit in LIMITS:
             more = getattr(after.restarts, limit) - getattr(before.restarts, limit)
             self._charged.labels(limit).inc(max(more, 0))

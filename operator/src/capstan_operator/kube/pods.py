@@ -54,6 +54,10 @@ def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
     node = str(pod["spec"].get("nodeName") or "")
     outcome = _ended(pod, trainer, node_lost=node_lost)
     outcome = outcome or (_lost(node) if node_lost else _alive(pod, trainer))
+    outcome = outcome._replace(
+        started_at=_by_api_server(pod, outcome.started_at),
+        finished_at=_by_api_server(pod, outcome.finished_at),
+    )
     return TaskView(
         name=task,
         attempt=attempt,
@@ -125,7 +129,8 @@ def _by_api_server(pod: Manifest, at: datetime | None) -> datetime | None:
     """Return a time of the node by the API server's clock, as far as a difference is certain.
 
     By the clock of a node that is behind, a task that was asked to end would seem to have ended by
-    itself before. Its exit code 0 would then count as success.
+    itself before. Its exit code 0 would then count as success. A task whose end was not seen would
+    seem to have run for longer than it did.
     """
     return None if at is None else at + pod_fields.clock_lag(pod)
 
@@ -289,8 +294,7 @@ def _deletion(pod: Manifest, outcome: _Outcome) -> Deletion:
     if due is None:
         return Deletion.NOT_REQUESTED
     seconds = pod["metadata"].get("deletionGracePeriodSeconds") or 0
-    finished_at = _by_api_server(pod, outcome.finished_at)
-    if finished_at is None or finished_at >= due - timedelta(seconds=seconds):
+    if outcome.finished_at is None or outcome.finished_at >= due - timedelta(seconds=seconds):
         return Deletion.BEFORE_END
     signalled = _is_of_kubelets(outcome.exit_code, outcome.reason)
     return Deletion.BEFORE_END if seconds == 0 and signalled else Deletion.AFTER_END

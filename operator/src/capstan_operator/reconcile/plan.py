@@ -31,7 +31,7 @@ from capstan_operator.reconcile import (
 from capstan_operator.reconcile.actions import Announce, NewsType, Plan, changed
 from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Observed, Obstacle
 from capstan_operator.reconcile.passes import Pass
-from capstan_operator.reconcile.policies import deadline, restart, stall, success, trouble
+from capstan_operator.reconcile.policies import clock, deadline, restart, stall, success, trouble
 from capstan_operator.reconcile.policies.failure import Failure
 
 
@@ -43,6 +43,10 @@ def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) ->
     the next plan repeats the starts and stops whose effect is not observed yet. If there are none,
     the plan is empty.
     """
+    corrected = clock.corrected(status, now)
+    if corrected is not status:
+        decided = plan(job, corrected, observed, now)
+        return dataclasses.replace(decided, status=decided.status or corrected)
     held = suspend.requested(job, observed)
     if status.phase is Phase.SUSPENDED and held is None:
         return _resume(job, status, observed, now)

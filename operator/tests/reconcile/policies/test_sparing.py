@@ -62,14 +62,12 @@ def test_sparing_depends_on_the_job_and_on_the_tasks_that_still_run(
     "instance, seconds, spared",
     [
         *((WORKER, seconds, True) for seconds in (0, 4.999)),
-        *((WORKER, seconds, False) for seconds in (-3600, -0.001, 5)),
+        *((WORKER, seconds, False) for seconds in (5, 3600)),
         *((EVALUATOR, seconds, True) for seconds in (0, 59.999)),
-        *((EVALUATOR, seconds, False) for seconds in (-0.001, 60)),
+        *((EVALUATOR, seconds, False) for seconds in (60, 3600)),
     ],
 )
-def test_sparing_ends_with_its_time_and_if_the_clock_was_set_back(
-    instance: TaskView, seconds: float, spared: bool
-) -> None:
+def test_sparing_ends_with_its_time(instance: TaskView, seconds: float, spared: bool) -> None:
     now = START + timedelta(seconds=seconds)
     assert bool(sparing.spared(JOB, finished(Phase.SUCCEEDED), [instance], now)) is spared
 
