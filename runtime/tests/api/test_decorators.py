@@ -73,6 +73,10 @@ def test_the_arguments_are_those_of_the_target_or_those_that_a_decorator_names()
     named = doubled(tf_decorator.make_decorator(plain, lambda: None, decorator_argspec=spec))
     assert inspection.getfullargspec(named) == spec
     assert inspection.getargspec(named) == (["value"], None, None, None)
+    short = inspection.ArgSpec(["x"], "rest", "named", (1,))
+    named = doubled(tf_decorator.make_decorator(plain, lambda: None, decorator_argspec=short))
+    assert inspection.getargspec(named) == short
+    assert inspection.getfullargspec(named) == (["x"], "rest", "named", (1,), [], None, {})
 
 
 def test_rewrap_gives_decorators_another_target() -> None:

@@ -86,3 +86,23 @@ def test_an_iterator_that_waits_for_another_one_ends_with_its_pass() -> None:
     with pytest.raises(errors.CancelledError):
         ahead.join()
     assert made == [0, 1]
+
+
+def test_an_iterator_takes_a_kept_element_while_another_one_reads_the_source() -> None:
+    is_reading, may_go = threading.Event(), threading.Event()
+
+    def before(number: int) -> None:
+        if number == 2:
+            is_reading.set()
+            assert may_go.wait(background.PATIENCE_S)
+
+    deal = dataset_deal.Deal(Made(SPEC, before), 2, 2)
+    assert deal.next(1, dataset_run.Run()) == (1,)
+    slow = background.Background(lambda: deal.next(1, dataset_run.Run()))
+    assert is_reading.wait(background.PATIENCE_S)
+    try:
+        first = background.Background(lambda: deal.next(0, dataset_run.Run()))
+        assert first.join() == (0,)
+    finally:
+        may_go.set()
+    assert slow.join() == (3,)

@@ -14,7 +14,7 @@ ArgSpec = namedtuple("ArgSpec", "args varargs keywords defaults")
 """The names and defaults of arguments that may be given by position."""
 
 
-def getfullargspec(obj: Callable[..., Any]) -> Any:
+def getfullargspec(obj: Callable[..., Any]) -> inspect.FullArgSpec:
     """Return the arguments of a function, a method or a class, as `inspect.getfullargspec`.
 
     Of a function that `tf_decorator` decorates, return the `decorator_argspec` of the outermost
@@ -24,15 +24,13 @@ def getfullargspec(obj: Callable[..., Any]) -> Any:
         TypeError: `obj` has no signature that Python can read.
     """
     found, target = decorators.unwrap(obj)
-    given = (each.decorator_argspec for each in found)
-    return next((each for each in given if each is not None), None) or inspect.getfullargspec(
-        target
-    )
+    given = next((spec for each in found if (spec := each.decorator_argspec) is not None), None)
+    if isinstance(given, ArgSpec):
+        return inspect.FullArgSpec(*given, kwonlyargs=[], kwonlydefaults=None, annotations={})
+    return inspect.getfullargspec(target) if given is None else given
 
 
 def getargspec(obj: Callable[..., Any]) -> ArgSpec:
     """Return the ArgSpec of a function, a method or a class. Raises as `getfullargspec`."""
     found = getfullargspec(obj)
-    if isinstance(found, ArgSpec):
-        return found
     return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)

@@ -47,20 +47,19 @@ class Deal:
             OpError: the source failed in place of this element, or `run` has been stopped.
         """
         kept = self._kept[number]
-        found: Element | errors.OpError | None = None
-        while found is None:
-            # A paused pass waits here. It must not hold the lock, which the others need.
-            run.check()
+        # A paused pass waits in `check`. It must not hold the lock, which the others need.
+        run.check()
+        # A kept element is taken without the lock, which another iterator may hold for long.
+        while (found := _first(kept)) is None:
             with self._lock:
                 takes = self._takes
                 is_ahead = not kept and len(self._kept[self._next]) >= self._most
                 if not kept and not is_ahead:
                     self._deal()
-                found = kept.popleft() if kept else None
-            if found is not None:
-                self._announce()
-            elif is_ahead:
+            if is_ahead:
                 self._wait(takes, run)
+            run.check()
+        self._announce()
         if isinstance(found, errors.OpError):
             raise found
         return found
@@ -98,6 +97,14 @@ class Deal:
         self._open.discard(number)
         if not self._open:
             self._run.stop()
+
+
+def _first(kept: deque[Element | errors.OpError]) -> Element | errors.OpError | None:
+    """Remove and return the first element, or return None if another thread has taken the last."""
+    try:
+        return kept.popleft()
+    except IndexError:
+        return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
