@@ -277,7 +277,9 @@ def test_sizes_that_no_result_has_are_refused(op: str, place: int, size: int, wr
     assert caught.value.op is outputs[0].op
 
 
-@pytest.mark.parametrize(("op", "is_joined"), [("Gather", True), ("SparseSegmentSum", False)])
+@pytest.mark.parametrize(
+    ("op", "is_joined"), [("Gather", True), ("GatherV2", True), ("SparseSegmentSum", False)]
+)
 def test_large_tables_are_not_copied(op: str, is_joined: bool) -> None:
     table = np.ones((1 << 17, 16), np.float32)
     outputs, fed = [], {}

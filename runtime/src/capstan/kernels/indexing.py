@@ -41,8 +41,9 @@ def _gather_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
         if not stacking.are_vectors(indices):
             return None
         rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
-        if rows_of.total > 4 * picked.total:
-            return None  # Copying the tables would take longer than the gathers.
+        if type(tables) is not stacking.Column and rows_of.total > 4 * picked.total:
+            # To stack the tables would take longer than to read the rows of each.
+            return take_from_each(tables, indices)
         places = stacking.stacked(indices)
         if not rows_of.contain(places, picked):
             return None
@@ -249,7 +250,7 @@ register(
         join=Join(lambda nodes: take_from_each, tables=(0,)),
     )
 )
-register(Kernel("GatherV2", _gather_v2, out=True, join=Join(_gather_of_several)))
+register(Kernel("GatherV2", _gather_v2, out=True, join=Join(_gather_of_several, tables=(0,))))
 register(
     Kernel(
         "UnsortedSegmentSum",
