@@ -9,11 +9,12 @@ from typing import Any
 
 from capstan.api import array_ops, math_ops
 from capstan.api.absent import absent
+from capstan.api.layers import context
 from capstan.estimator import estimator as estimators
 from capstan.estimator import estimator_spec, mode_keys, run_config, warm_starting
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import backend, context, learning, model_copies, models
+from capstan.keras import backend, learning, model_copies, models
 from capstan.keras.training import objective, updating
 from capstan.train import checkpoint_state, saver
 from capstan.train import steps as global_steps

@@ -3,8 +3,8 @@
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.api.layers import context
 from capstan.framework import graph as graphs
-from capstan.keras import context
 from capstan.keras.activations import elu as elu
 from capstan.keras.activations import hard_sigmoid as hard_sigmoid
 from capstan.keras.activations import relu as relu

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, functional_ops, printing
+from capstan.api.layers import context
 from capstan.api.variables import Variable
 from capstan.framework import graph as graphs
 from capstan.framework.sparse_tensor import SparseTensor
-from capstan.keras import context, settings, tensor_layout, values
+from capstan.keras import settings, tensor_layout, values
 
 
 def backend() -> str:

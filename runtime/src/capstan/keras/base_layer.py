@@ -11,15 +11,13 @@ import numpy as np
 
 from capstan.api import type_spec, variables
 from capstan.api.autograph.operators import Operators
+from capstan.api.layers import calls, context, layer_calls
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.keras import (
-    calls,
     constraints,
-    context,
     initializers,
-    layer_calls,
     policies,
     regularizers,
     sessions,

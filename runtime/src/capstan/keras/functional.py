@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from capstan.api.layers import context
 from capstan.framework import nest
-from capstan.keras import context, layer_order
+from capstan.keras import layer_order
 
 
 class Function:

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from capstan.api.layers import context
 from capstan.framework import nest
-from capstan.keras import context, inputs
+from capstan.keras import inputs
 
 
 def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = None) -> list[Any]:

@@ -3,7 +3,8 @@
 from typing import Any
 
 from capstan.api import creation_ops
-from capstan.keras import base_layer, context, settings
+from capstan.api.layers import context
+from capstan.keras import base_layer, settings
 
 
 class InputLayer(base_layer.Layer):

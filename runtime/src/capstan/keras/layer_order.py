@@ -9,10 +9,11 @@ Source: `_map_graph_network` of python/keras/engine/network.py.
 import collections
 from typing import Any
 
+from capstan.api.layers import context
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import context, operation_layer
 from capstan.keras import inputs as input_layers
+from capstan.keras import operation_layer
 
 
 class Search:

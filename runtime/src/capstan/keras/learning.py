@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from capstan.api import creation_ops, smart_cond
+from capstan.api.layers import context
 from capstan.framework import graph as graphs
-from capstan.keras import context
 
 
 def learning_phase() -> Any:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from capstan.api import logging
+from capstan.api.layers import context
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import added_layers, built_in, context, layer_order, objects, values
+from capstan.keras import added_layers, built_in, layer_order, objects, values
 
 VERSION = "2.2.4-tf"
 """The version of Keras in TensorFlow 1.15, which files name."""

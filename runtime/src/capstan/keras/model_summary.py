@@ -6,9 +6,9 @@ The layout is that of python/keras/utils/layer_utils.py, because programs read i
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from capstan.api.layers import context
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import context
 
 _PLAIN = (65, (0.45, 0.85, 1.0), ("Layer (type)", "Output Shape", "Param #"))
 _LINKED = (

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.api.layers import context
 from capstan.framework import nest
-from capstan.keras import built_in, context, hdf5_models, model_configs, subclass_clones
+from capstan.keras import built_in, hdf5_models, model_configs, subclass_clones
 from capstan.keras import inputs as _inputs
 from capstan.keras.network import Model as Model
 from capstan.keras.sequential import Sequential as Sequential

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Never
 
 from capstan.api import creation_ops, trackable
+from capstan.api.layers import calls, context
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.keras import (
     added_layers,
     base_layer,
-    calls,
-    context,
     functional,
     layer_order,
     model_configs,

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from capstan.api.layers import context
 from capstan.core import attr_value
 from capstan.framework import convert, facts, nest, opdef
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, context, values
+from capstan.keras import base_layer, values
 
 _PREFIX: Final = "tf_op_layer_"
 _WITH_FUNCTIONS: Final = frozenset(

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from capstan.api import creation_ops, file_io, logging, variable_collections
+from capstan.api.layers import context
 from capstan.client import session as sessions
 from capstan.framework import collections, convert, nest
 from capstan.framework import graph as graphs
-from capstan.keras import context, learning, model_copies, models
+from capstan.keras import learning, model_copies, models
 from capstan.keras.training import objective, updating
 from capstan.resources import file_names
 from capstan.train import object_checkpoint

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from capstan.api.layers import context
 from capstan.core import tensor_shape
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, context, functional, layer_order, model_configs, network
+from capstan.keras import base_layer, functional, layer_order, model_configs, network
 from capstan.keras import inputs as input_layers
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from capstan.api import distribution_modes, variables
-from capstan.api.layers import common, dependence
+from capstan.api.layers import common, context, dependence
 from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-from capstan.keras import context, settings
+from capstan.keras import settings
 
 _NO_REPLICA: Final = object()
 """The replica of a call outside of all replicas of strategies."""

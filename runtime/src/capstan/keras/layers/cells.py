@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from typing import Any
 
 from capstan.api import array_ops
-from capstan.api.layers import common
+from capstan.api.layers import calls, common
 from capstan.api.rnn import cells as rnn_cells
 from capstan.framework import convert
-from capstan.keras import base_layer, calls
+from capstan.keras import base_layer
 
 
 def zero_state(cell: Any, inputs: Any, batch_size: Any, dtype: Any) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, logic_ops, math_ops, reduce_ops
-from capstan.api.layers import core, input_spec
+from capstan.api.layers import context, core, input_spec
 from capstan.framework.raw import raw
-from capstan.keras import activations, built_in, context, learning, regularizers, settings
+from capstan.keras import activations, built_in, learning, regularizers, settings
 
 
 class Dense(core.CommonDense, built_in.BuiltIn):

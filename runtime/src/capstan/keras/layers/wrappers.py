@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, reduce_ops
-from capstan.api.layers import input_spec
+from capstan.api.layers import calls, input_spec
 from capstan.core import tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-from capstan.keras import base_layer, built_in, calls, objects
+from capstan.keras import base_layer, built_in, objects
 
 
 class Wrapper(built_in.BuiltIn):

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, control_flow_ops, distribution_modes, variable_replicas
+from capstan.api.layers import context
 from capstan.core import dtypes
 from capstan.framework import facts, opdef
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, context, settings, values
+from capstan.keras import base_layer, settings, values
 
 _LIBRARY = __name__.rpartition(".")[0]
 

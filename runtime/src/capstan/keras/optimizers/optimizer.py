@@ -18,12 +18,11 @@ from capstan.api import (
     loss_scaling,
     math_ops,
 )
-from capstan.api.layers import common
+from capstan.api.layers import common, context
 from capstan.core import dtypes
 from capstan.framework import body_graph, gradients, indexed_slices, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-from capstan.keras import context
 from capstan.keras.optimizers import gradient_pairs, optimizer_state, schedules
 
 Coefficients = dict[Any, dict[str, Any]]

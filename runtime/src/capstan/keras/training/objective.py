@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from capstan.api import array_ops, distribution_strategy, math_ops, reduce_ops
-from capstan.api.layers import dependence
+from capstan.api.layers import context, dependence
 from capstan.framework import graph as graphs
 from capstan.framework.grouping import group
-from capstan.keras import context, loss_classes
+from capstan.keras import loss_classes
 from capstan.keras.metrics import means
 from capstan.keras.training import compiled as compiling
 

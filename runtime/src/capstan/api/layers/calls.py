@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from capstan.api import math_ops
+from capstan.api.layers import context
 from capstan.api.layers import input_spec as input_specs
 from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-from capstan.keras import context
 
 
 class Signature:

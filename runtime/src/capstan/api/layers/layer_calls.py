@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from capstan.api.layers import calls, context
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import calls, context
 
 
 class Calls:
