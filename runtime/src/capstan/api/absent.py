@@ -27,7 +27,7 @@ _LACKED: Final = frozenset(
         "distribute.cluster_resolver.TPUClusterResolver", "distribute.experimental.TPUStrategy",
         "enable_eager_execution", "enable_tensor_equality", "enable_v2_behavior",
         "enable_v2_tensorshape", "estimator.tpu.experimental", "experimental",
-        "keras.experimental.terminate_keras_multiprocessing_pools", "keras.models.model_from_yaml",
+        "keras.experimental.terminate_keras_multiprocessing_pools",
         "keras.utils.model_to_dot", "keras.utils.plot_model", "layers.experimental", "lite",
         "saved_model.Asset", "saved_model.SaveOptions", "saved_model.experimental",
         "saved_model.load_v2", "saved_model.save", "tpu", "train.do_quantize_training_on_graphdef",

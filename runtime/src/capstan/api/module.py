@@ -13,7 +13,7 @@ class Dense(tf.Module):
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from capstan.api import context, nest, trackable, variables
@@ -28,6 +28,9 @@ class Module(trackable.Trackable):
     Attributes may hold variables and modules also in lists, tuples and dictionaries. A module takes
     part in checkpoints of `tf.train.Checkpoint`.
     """
+
+    _NOT_MEMBERS: Collection[str] = ("_hidden",)
+    """The attributes in which the module finds nothing."""
 
     def __init__(self, name: str | None = None) -> None:
         """Name the module, by default after its class in lower case with underscores.
@@ -57,12 +60,12 @@ class Module(trackable.Trackable):
         return context.name_scope(self._scope_name)
 
     @property
-    def variables(self) -> tuple[Any, ...]:
+    def variables(self) -> Sequence[Any]:
         """The variables in the attributes, by their names, and then those of the submodules."""
         return tuple(self._flatten(predicate=_is_variable))
 
     @property
-    def trainable_variables(self) -> tuple[Any, ...]:
+    def trainable_variables(self) -> Sequence[Any]:
         """Those of `variables` that are trainable."""
         return tuple(self._flatten(predicate=lambda each: _is_variable(each) and each.trainable))
 
@@ -103,7 +106,7 @@ class Module(trackable.Trackable):
 
     def _leaves(self, key: Callable[[str], Any] | None) -> Iterator[tuple[tuple[Any, ...], Any]]:
         for name in sorted(vars(self), key=key):
-            if name != "_hidden":
+            if name not in self._NOT_MEMBERS:
                 for path, leaf in _with_paths(vars(self)[name]):
                     yield (name, *path), leaf
 

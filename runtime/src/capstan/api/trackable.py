@@ -26,7 +26,7 @@ class Trackable:
         if isinstance(value, NoDependency):
             self.__dict__["_hidden"] = self._hidden | {name}
             value = value.value
-        else:
+        elif name in self._hidden:
             self.__dict__["_hidden"] = self._hidden - {name}
         super().__setattr__(name, value)
 

@@ -4,6 +4,15 @@ from typing import Any
 
 from capstan.api.absent import absent
 from capstan.api.layers import context
+from capstan.api.layers.sessions import get_session as get_session
+from capstan.api.layers.sessions import set_session as set_session
+from capstan.api.layers.settings import SETTINGS as _SETTINGS
+from capstan.api.layers.settings import data_format as _data_format
+from capstan.api.layers.values import batch_get_value as batch_get_value
+from capstan.api.layers.values import batch_set_value as batch_set_value
+from capstan.api.layers.values import function as function
+from capstan.api.layers.values import get_value as get_value
+from capstan.api.layers.values import set_value as set_value
 from capstan.framework import graph as graphs
 from capstan.keras.activations import elu as elu
 from capstan.keras.activations import hard_sigmoid as hard_sigmoid
@@ -71,10 +80,6 @@ from capstan.keras.learning import set_learning_phase as set_learning_phase
 from capstan.keras.products import batch_dot as batch_dot
 from capstan.keras.products import dot as dot
 from capstan.keras.recurrence import rnn as rnn
-from capstan.keras.sessions import get_session as get_session
-from capstan.keras.sessions import set_session as set_session
-from capstan.keras.settings import SETTINGS as _SETTINGS
-from capstan.keras.settings import data_format as _data_format
 from capstan.keras.tensor_layout import arange as arange
 from capstan.keras.tensor_layout import batch_flatten as batch_flatten
 from capstan.keras.tensor_layout import bias_add as bias_add
@@ -144,11 +149,6 @@ from capstan.keras.tensor_math import sum as sum  # noqa: A004
 from capstan.keras.tensor_math import switch as switch
 from capstan.keras.tensor_math import tanh as tanh
 from capstan.keras.tensor_math import var as var
-from capstan.keras.values import batch_get_value as batch_get_value
-from capstan.keras.values import batch_set_value as batch_set_value
-from capstan.keras.values import function as function
-from capstan.keras.values import get_value as get_value
-from capstan.keras.values import set_value as set_value
 
 
 def epsilon() -> float:

@@ -10,8 +10,9 @@ from typing import Any
 
 from capstan.api import array_ops
 from capstan.api import nn as nn_ops
+from capstan.api.layers import settings
 from capstan.api.nn_transposed import atrous_conv2d_transpose
-from capstan.keras import products, settings
+from capstan.keras import products
 from capstan.keras.backend_images import temporal_padding
 
 _LAST = ("NWC", "NHWC", "NDHWC")

@@ -14,9 +14,9 @@ from capstan.api import (
     nd_ops,
     sparse_math_ops,
 )
+from capstan.api.layers import settings
 from capstan.core import dtypes
 from capstan.framework.sparse_tensor import SparseTensor
-from capstan.keras import settings
 
 
 def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> SparseTensor:

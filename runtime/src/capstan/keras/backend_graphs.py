@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, functional_ops, printing
-from capstan.api.layers import context
+from capstan.api.layers import context, settings, values
 from capstan.api.variables import Variable
 from capstan.framework import graph as graphs
 from capstan.framework.sparse_tensor import SparseTensor
-from capstan.keras import settings, tensor_layout, values
+from capstan.keras import tensor_layout
 
 
 def backend() -> str:

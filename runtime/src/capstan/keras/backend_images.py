@@ -10,7 +10,7 @@ from typing import Any
 from capstan.api import arrangement_ops, array_ops
 from capstan.api.image import ResizeMethod
 from capstan.api.image import resize_images as resized
-from capstan.keras import settings
+from capstan.api.layers import settings
 
 
 def _is_first(data_format: str | None) -> bool:

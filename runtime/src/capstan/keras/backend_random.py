@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from capstan.api import creation_ops, gather_ops, matrix_ops, random_ops
+from capstan.api.layers import settings
 from capstan.core import dtypes
-from capstan.keras import backend_variables, settings
+from capstan.keras import backend_variables
 
 
 def _kind(dtype: Any) -> dtypes.DType:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import creation_ops, resource_variables, sparse_ops, state_ops
+from capstan.api.layers import settings
 from capstan.core import dtypes, tensor_shape
-from capstan.keras import settings
 
 
 def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Any:

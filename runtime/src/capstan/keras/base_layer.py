@@ -4,43 +4,25 @@ A layer owns variables and other layers. Its first call creates the variables. T
 variables, and their names begin with the name scope of this call, such as `dense/kernel`.
 """
 
+import abc
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import numpy as np
-
-from capstan.api import type_spec, variables
-from capstan.api.autograph.operators import Operators
-from capstan.api.layers import calls, context, layer_calls
+from capstan.api import variables
+from capstan.api.layers import base, callable_layer, calls, settings
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import (
-    constraints,
-    initializers,
-    policies,
-    regularizers,
-    sessions,
-    settings,
-    tracking,
-    values,
-)
+from capstan.keras import constraints, initializers, policies, regularizers
 
 
-class Layer(tracking.Tracker, layer_calls.Calls):
+class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
     """A function with variables. Override `build` to create them and `call` to use them.
 
     `call` may have the arguments `training` and `mask`. A layer that is called inside of another
     layer inherits the `training` of that layer. The layers and variables that are attributes of a
-    layer, or in its lists and dictionaries, are parts of the layer.
+    layer, or in its lists and dictionaries, are parts of the layer. Layers of `tf.layers` and cells
+    of `tf.nn.rnn_cell` are instances, too.
     """
-
-    supports_masking = False
-
-    @property
-    def _training_session(self) -> Any:
-        """The session of `tf.keras.backend.get_session`, for checkpoints."""
-        return sessions.get_session()
 
     def __init__(
         self,
@@ -82,17 +64,6 @@ class Layer(tracking.Tracker, layer_calls.Calls):
 
     def build(self, input_shape: Any) -> None:
         self.built = True
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the arguments that create an equal layer. They are values that JSON can hold."""
-        config: dict[str, Any] = {"name": self.name, "trainable": self.trainable}
-        if hasattr(self, "_batch_input_shape"):
-            config["batch_input_shape"] = self._batch_input_shape
-        return {**config, "dtype": self.dtype}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        return cls(**config)
 
     def add_weight(
         self,
@@ -159,37 +130,10 @@ class Layer(tracking.Tracker, layer_calls.Calls):
         sizes = tensor_shape.as_shape(shape).as_list()
         return lambda: function(sizes, dtype=kind.base_dtype)
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return `call(inputs, ...)`. The first call creates the variables.
-
-        Arrays and numbers in `inputs` become tensors.
-
-        Raises:
-            ValueError: the inputs do not fit `input_spec`.
-        """
-        inputs = calls.as_tensors(inputs)
+    def _prepared(self, inputs: Any) -> Any:
         if self._autocast:
-            inputs = policies.cast_inputs(inputs, self._compute_dtype(inputs))
-        known, signature = context.of(), calls.Signature(self.call)
-        masks = calls.input_masks(self, known, inputs, signature.given("mask", args, kwargs))
-        options = dict(kwargs)
-        is_given = signature.given("mask", args, kwargs) is not None
-        if signature.takes("mask") and masks is not None and not is_given:
-            options["mask"] = masks
-        training = calls.choose_training(known, signature, args, options)
-        calls.check_inputs(self, inputs)
-        with known.calling(training), graphs.get_default_graph().name_scope(self._scope_name()):
-            self._build_once(inputs)
-            call = Operators().converted(self.call, warns=False)
-            with self._called(), self._with_cast_variables(inputs):
-                outputs = call(inputs, *args, **options)
-            self._regularize_activity(inputs, outputs)
-        outputs = calls.copies(known, inputs, outputs)
-        calls.set_masks(self, known, inputs, outputs, masks)
-        known.record(context.Node(self, inputs, args, kwargs, outputs))
-        self._inputs.append(inputs)
-        self._outputs.append(outputs)
-        return outputs
+            return policies.cast_inputs(inputs, self._compute_dtype(inputs))
+        return inputs
 
     _casts_variables = True
     """Whether the variables become tensors of the type in which the layer computes."""
@@ -210,75 +154,5 @@ class Layer(tracking.Tracker, layer_calls.Calls):
         kinds = [each.dtype.base_dtype for each in nest.flatten(inputs) if hasattr(each, "dtype")]
         return next((kind for kind in kinds if kind.is_floating), self._dtype or dtypes.float32)
 
-    def _scope_name(self) -> str:
-        return self.name
 
-    def _build_once(self, inputs: Any) -> None:
-        if self.built:
-            return
-        tensors = nest.flatten(inputs)
-        if self._dtype is None and hasattr(next(iter(tensors), None), "dtype"):
-            self._dtype = tensors[0].dtype.base_dtype
-        has_shapes = all(hasattr(tensor, "shape") for tensor in tensors)
-        shapes = [tensor.shape for tensor in tensors] if has_shapes else None
-        self.build(None if shapes is None else nest.packed(inputs, shapes))
-        self.built = True
-
-    def _regularize_activity(self, inputs: Any, outputs: Any) -> None:
-        if self.activity_regularizer is None:
-            return
-        with graphs.get_default_graph().name_scope("ActivityRegularizer"):
-            for output in nest.flatten(outputs):
-                loss = self.activity_regularizer(output)
-                self.add_loss(loss / calls.batch_size(output, loss.dtype), inputs=inputs)
-
-    def compute_output_signature(self, input_signature: Any) -> Any:
-        """Return the TensorSpecs of the outputs for those of the inputs.
-
-        Their type is that of the layer, or the type of the first input if the layer has none.
-
-        Raises:
-            TypeError: an input is not a TensorSpec.
-        """
-        given = nest.flatten(input_signature)
-        for spec in given:
-            if not isinstance(spec, type_spec.TensorSpec):
-                raise TypeError(
-                    "Only TensorSpec signature types are supported, but saw signature signature "
-                    f"entry: {spec}."
-                )
-        shapes = self.compute_output_shape(
-            nest.packed(input_signature, [spec.shape for spec in given])
-        )
-        dtype = given[0].dtype if self._dtype is None else self._dtype
-        return nest.mapped(lambda shape: type_spec.TensorSpec(shape, dtype), shapes)
-
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Return the mask of the outputs for the mask of the inputs.
-
-        Raises:
-            TypeError: there is a mask, and the layer does not support masks.
-        """
-        if self.supports_masking:
-            return mask
-        if any(each is not None for each in nest.flatten(mask)):
-            raise TypeError(
-                f"Layer {self.name} does not support masking, but was passed an input_mask: {mask}"
-            )
-        return None
-
-    @property
-    def _computes_masks(self) -> bool:
-        return self.supports_masking or type(self).compute_mask is not Layer.compute_mask
-
-    def get_weights(self) -> list[np.ndarray]:
-        """Return the values of the variables, from Keras's session."""
-        return values.batch_get_value(self.weights)
-
-    def set_weights(self, weights: Any) -> None:
-        """Set the variables to arrays, in Keras's session.
-
-        Raises:
-            ValueError: the number or the shapes of the arrays differ from those of the variables.
-        """
-        values.batch_set_value(self.pairs(weights))
+Layer.register(base.Layer)

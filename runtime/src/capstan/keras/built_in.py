@@ -5,18 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from capstan.api import creation_ops
+from capstan.api.layers import settings
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import (
-    activations,
-    base_layer,
-    constraints,
-    initializers,
-    objects,
-    regularizers,
-    settings,
-)
+from capstan.keras import activations, base_layer, constraints, initializers, objects, regularizers
 
 _GETTERS = {
     "_initializer": initializers.get,

@@ -10,6 +10,7 @@ import numpy as np
 
 from capstan.api import logging
 from capstan.api.absent import absent
+from capstan.api.layers.values import get_value as _get_value
 from capstan.keras.model_checkpoint import ModelCheckpoint as ModelCheckpoint
 from capstan.keras.remote_monitor import RemoteMonitor as RemoteMonitor
 from capstan.keras.tensorboard import TensorBoard as TensorBoard
@@ -19,7 +20,6 @@ from capstan.keras.training.callback import Callback as Callback
 from capstan.keras.training.callback import History as History
 from capstan.keras.training.progress import ProgbarLogger as ProgbarLogger
 from capstan.keras.training.progress import say as _say
-from capstan.keras.values import get_value as _get_value
 
 
 class LambdaCallback(Callback):

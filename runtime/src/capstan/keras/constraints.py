@@ -10,7 +10,8 @@ import numpy as np
 
 from capstan.api import clip_ops, math_ops, nd_ops, reduce_ops
 from capstan.api.absent import absent
-from capstan.keras import objects, settings
+from capstan.api.layers import settings
+from capstan.keras import objects
 
 
 class Constraint:

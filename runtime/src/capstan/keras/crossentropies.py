@@ -7,9 +7,9 @@ more exact.
 from typing import Any
 
 from capstan.api import array_ops, clip_ops, losses_ops, math_ops, reduce_ops
+from capstan.api.layers import settings
 from capstan.core import dtypes
 from capstan.framework import convert
-from capstan.keras import settings
 
 
 def categorical_crossentropy(

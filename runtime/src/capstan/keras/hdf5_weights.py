@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from capstan.keras import model_configs, values
+from capstan.api.layers import values
+from capstan.keras import model_configs
 
 _LIMIT = 64512
 """The number of bytes that an attribute of an HDF5 file may have."""

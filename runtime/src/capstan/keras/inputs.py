@@ -3,8 +3,8 @@
 from typing import Any
 
 from capstan.api import creation_ops
-from capstan.api.layers import context
-from capstan.keras import base_layer, settings
+from capstan.api.layers import context, settings
+from capstan.keras import base_layer
 
 
 class InputLayer(base_layer.Layer):

@@ -96,7 +96,7 @@ class Search:
     def _is_computed(self, argument: Any) -> bool:
         """Return whether an argument behind the inputs of a call depends on inputs of the model."""
         is_tensor = isinstance(argument, graphs.Tensor)
-        return is_tensor and operation_layer.follows(argument, self._is_made)
+        return is_tensor and context.follows(argument, self._is_made)
 
     def _depths(self) -> dict[int, int]:
         """Return the largest number of calls between each layer and an output."""

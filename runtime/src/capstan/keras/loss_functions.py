@@ -11,8 +11,9 @@ from capstan.api import (
     reduce_ops,
     smart_cond,
 )
+from capstan.api.layers import settings
 from capstan.framework import convert
-from capstan.keras import crossentropies, settings
+from capstan.keras import crossentropies
 
 
 def _pair(y_true: Any, y_pred: Any) -> tuple[Any, Any]:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from capstan.api import logging
-from capstan.api.layers import context
+from capstan.api.layers import context, values
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import added_layers, built_in, layer_order, objects, values
+from capstan.keras import added_layers, built_in, layer_order, objects
 
 VERSION = "2.2.4-tf"
 """The version of Keras in TensorFlow 1.15, which files name."""

@@ -1,10 +1,11 @@
-"""`save` and `to_json` of a model (python/keras/engine/network.py)."""
+"""`save`, `to_json` and `to_yaml` of a model (python/keras/engine/network.py)."""
 
 import abc
+import json
 import os
 from typing import Any
 
-from capstan.keras import hdf5_models, model_configs, weight_files
+from capstan.keras import hdf5_models, model_configs, weight_files, yaml_files
 
 
 class ModelFiles(weight_files.WeightFiles):
@@ -21,6 +22,16 @@ class ModelFiles(weight_files.WeightFiles):
         The arguments are those of `json.dumps`.
         """
         return model_configs.as_json(self, kwargs)
+
+    def to_yaml(self, **kwargs: Any) -> str:
+        """Return the configuration as YAML, for `tf.keras.models.model_from_yaml`.
+
+        The arguments are those of `yaml.dump`.
+
+        Raises:
+            ImportError: PyYAML is not installed.
+        """
+        return str(yaml_files.module().dump(json.loads(self.to_json()), **kwargs))
 
     def save(
         self,

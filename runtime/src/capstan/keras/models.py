@@ -7,7 +7,7 @@ from typing import Any
 from capstan.api.absent import absent
 from capstan.api.layers import context
 from capstan.framework import nest
-from capstan.keras import built_in, hdf5_models, model_configs, subclass_clones
+from capstan.keras import built_in, hdf5_models, model_configs, subclass_clones, yaml_files
 from capstan.keras import inputs as _inputs
 from capstan.keras.network import Model as Model
 from capstan.keras.sequential import Sequential as Sequential
@@ -33,6 +33,15 @@ def model_from_config(config: Any, custom_objects: Any = None) -> Any:
 def model_from_json(json_string: str, custom_objects: Any = None) -> Any:
     """Return the model that `to_json` has described."""
     return model_from_config(json.loads(json_string), custom_objects)
+
+
+def model_from_yaml(yaml_string: Any, custom_objects: Any = None) -> Any:
+    """Return the model that `to_yaml` has described. `yaml_string` may be an open file.
+
+    Raises:
+        ImportError: PyYAML is not installed.
+    """
+    return model_from_config(yaml_files.module().safe_load(yaml_string), custom_objects)
 
 
 def save_model(

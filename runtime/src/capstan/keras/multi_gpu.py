@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import array_ops, context
+from capstan.api.layers import sessions
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import models, sessions
+from capstan.keras import models
 from capstan.keras.layers import core, merging
 
 

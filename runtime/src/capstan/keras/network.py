@@ -4,10 +4,10 @@ A model is called in a graph as a layer is, and trains itself in Keras's session
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Never
+from typing import Any
 
 from capstan.api import creation_ops, trackable
-from capstan.api.layers import calls, context
+from capstan.api.layers import calls, context, settings
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import nest
@@ -19,11 +19,8 @@ from capstan.keras import (
     model_configs,
     model_files,
     model_summary,
-    settings,
 )
 from capstan.keras.training import trainer
-
-_ABSENT = {"to_yaml": "Use to_json and tf.keras.models.model_from_json"}
 
 
 class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
@@ -117,12 +114,12 @@ class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
     @property
     def input(self) -> Any:
         """The input that the model was made of, or a list if there are several."""
-        return super().input if self.inputs is None else _one_or_all(self.inputs)
+        return super().input if self.inputs is None else context.one_or_all(self.inputs)
 
     @property
     def output(self) -> Any:
         """The output for `input`, or a list if there are several."""
-        return super().output if self.outputs is None else _one_or_all(self.outputs)
+        return super().output if self.outputs is None else context.one_or_all(self.outputs)
 
     def build(self, input_shape: Any) -> None:
         """Make the variables for inputs of this shape, or of these shapes in a list.
@@ -266,15 +263,6 @@ class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
         """
         for line in model_summary.lines(self, line_length, positions):
             (print_fn or print)(line)
-
-    def __getattr__(self, name: str) -> Never:
-        if name in _ABSENT:
-            raise NotImplementedError(f"Model.{name}: {_ABSENT[name]}")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
-def _one_or_all(tensors: list[Any]) -> Any:
-    return tensors[0] if len(tensors) == 1 else list(tensors)
 
 
 def _numbered(layers: list[Any]) -> trackable.Dependencies:

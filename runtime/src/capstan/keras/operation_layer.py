@@ -7,16 +7,16 @@ python/keras/engine/base_layer.py).
 The model has a layer for each operation that no layer has made.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from capstan.api.layers import context
+from capstan.api.layers import context, values
 from capstan.core import attr_value
 from capstan.framework import convert, facts, nest, opdef
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, values
+from capstan.keras import base_layer
 
 _PREFIX: Final = "tf_op_layer_"
 _WITH_FUNCTIONS: Final = frozenset(
@@ -25,10 +25,6 @@ _WITH_FUNCTIONS: Final = frozenset(
         *(facts.Role.CALL, facts.Role.GRADIENT, facts.Role.REMOTE_CALL, facts.Role.KEEPS),
     }
 )
-
-
-Test = Callable[[Any], bool]
-"""Returns whether a tensor is an input of the model, or the output of a layer."""
 
 
 class TensorFlowOpLayer(base_layer.Layer):
@@ -100,7 +96,7 @@ def _outputs(op: Any) -> Any:
     return op.outputs[0] if len(op.outputs) == 1 else list(op.outputs)
 
 
-def wrap(known: context.GraphContext, tensor: Any, is_made: Test) -> context.Node | None:
+def wrap(known: context.GraphContext, tensor: Any, is_made: context.Test) -> context.Node | None:
     """Return the call of a new layer that is the operation of `tensor`.
 
     Return None if the operation does not follow from outputs of layers, or cannot be a layer: it
@@ -110,7 +106,7 @@ def wrap(known: context.GraphContext, tensor: Any, is_made: Test) -> context.Nod
     role = opdef.role(op.type)
     if not opdef.is_defined(op.type) or role in facts.CONTROL_FLOW or role in _WITH_FUNCTIONS:
         return None
-    made = [follows(each, is_made) for each in op.inputs]
+    made = [context.follows(each, is_made) for each in op.inputs]
     if not any(made):
         return None
     constants = {}
@@ -127,20 +123,6 @@ def wrap(known: context.GraphContext, tensor: Any, is_made: Test) -> context.Nod
     layer._inputs.append(given)
     layer._outputs.append(node.outputs)
     return node
-
-
-def follows(tensor: Any, is_made: Test) -> bool:
-    """Return whether layers have made a tensor, or one from which operations computed it."""
-    met: set[int] = set()
-    pending = [tensor]
-    while pending:
-        each = pending.pop()
-        if is_made(each):
-            return True
-        if id(each.op) not in met:
-            met.add(id(each.op))
-            pending += each.op.inputs
-    return False
 
 
 def _known(tensor: Any) -> Any:

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from capstan.api import logging, math_ops, variables
+from capstan.api.layers import settings
 from capstan.core import dtypes
 from capstan.framework import nest
-from capstan.keras import settings
 from capstan.train import loss_scale as scales
 
 _DEFAULT: Final = "USE_DEFAULT"

@@ -18,12 +18,12 @@ from capstan.api import (
     sparse_layout_ops,
     sparse_math_ops,
 )
+from capstan.api.layers import settings
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework import gradients as backward
 from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor
-from capstan.keras import settings
 
 
 def expand_dims(x: Any, axis: int = -1) -> Any:

@@ -15,8 +15,8 @@ from capstan.api import (
     nn,
     reduce_ops,
 )
+from capstan.api.layers import settings
 from capstan.core import dtypes
-from capstan.keras import settings
 
 abs = math_ops.abs  # noqa: A001 - the name in Keras, as for the names below
 cos = math_ops.cos

@@ -3,8 +3,8 @@
 from typing import Any
 
 from capstan.api import summary_ops
+from capstan.api.layers import sessions
 from capstan.framework import graph as graphs
-from capstan.keras import sessions
 from capstan.keras.training import callback
 from capstan.train import summary_writer
 

@@ -4,9 +4,9 @@ import os
 from typing import Any
 
 from capstan import errors
-from capstan.api.layers import context
+from capstan.api.layers import context, sessions
 from capstan.framework import graph as graphs
-from capstan.keras import hdf5_weights, sessions
+from capstan.keras import hdf5_weights
 from capstan.resources import file_names
 from capstan.train import checkpoint_reader, checkpoint_state, object_checkpoint, object_status
 

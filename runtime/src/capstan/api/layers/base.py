@@ -4,7 +4,7 @@ A layer owns variables. They are created at its first call, in the variable scop
 names of the variables and operations are TensorFlow's, so checkpoints of TensorFlow can be loaded.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,16 +15,16 @@ from capstan.api import (
     variable_replicas,
     variable_scope,
 )
-from capstan.api.layers import common, input_spec
+from capstan.api.layers import callable_layer, calls, common, context, input_spec
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import collections, convert, nest
+from capstan.framework import collections, nest
 from capstan.framework import graph as graphs
 
 _KEYS = collections.GraphKeys
 InputSpec = input_spec.InputSpec
 
 
-class Layer(common.CommonLayer):
+class Layer(callable_layer.CallableLayer):
     """A function with variables. Override `build` to create them and `call` to use them.
 
     Calls after the first one use the same variables. `trainable` says whether optimizers change
@@ -62,18 +62,13 @@ class Layer(common.CommonLayer):
         return str(self._scope.name)
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Add losses to the layer and to the collection REGULARIZATION_LOSSES."""
-        self._add(_KEYS.REGULARIZATION_LOSSES, self._losses, losses)
-
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
-        """Add operations to the layer and to the collection UPDATE_OPS."""
-        self._add(_KEYS.UPDATE_OPS, self._updates, updates)
-
-    def _add(self, key: str, kept: list[Any], values: Any) -> None:
-        for value in values if isinstance(values, list | tuple) else [values]:
+        """Add losses as a layer of Keras does, and add them to REGULARIZATION_LOSSES."""
+        known = len(self._losses)
+        super().add_loss(losses, inputs)
+        for loss in self._losses[known:]:
+            value = loss.tensor()
             if value is not None:
-                kept.append(value)
-                graphs.get_default_graph().add_to_collection(key, value)
+                _collect(_KEYS.REGULARIZATION_LOSSES, [value])
 
     def add_weight(
         self,
@@ -161,26 +156,28 @@ class Layer(common.CommonLayer):
             return blocks.pop_all()
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return `call(inputs)`. The first call creates the variables."""
-        scope = kwargs.pop("scope", None)
-        self._open(scope)
-        inputs = nest.packed(
-            inputs, [convert.convert_to_tensor(leaf) for leaf in nest.flatten(inputs)]
-        )
-        tensors = nest.flatten(inputs)
-        if self._dtype is None and tensors:
-            self._dtype = tensors[0].dtype.base_dtype
+        """Return `call(inputs)`. The first call creates the variables, in the scope `scope`.
+
+        The updates of the layer are added to UPDATE_OPS.
+        """
+        self._open(kwargs.pop("scope", None))
         with self._entered(True if self.built else self._reuse):
-            self._check(tensors)
-            if not self.built:
-                shapes = nest.packed(inputs, [tensor.shape for tensor in tensors])
-                self.build(shapes)
-                self.built = True
-            outputs = self.call(inputs, *args, **kwargs)
-            if self.activity_regularizer is not None:
-                with graphs.get_default_graph().name_scope("ActivityRegularizer"):
-                    for output in nest.flatten(outputs):
-                        self.add_loss(self.activity_regularizer(output))
-        self._inputs.append(inputs)
-        self._outputs.append(outputs)
+            if calls.Signature(self.call).has("scope"):
+                kwargs["scope"] = self._current_scope
+            outputs = super().__call__(inputs, *args, **kwargs)
+        _collect(_KEYS.UPDATE_OPS, self.updates)
         return outputs
+
+    def _name_scope(self) -> str:
+        return str(self._current_scope.original_name_scope)
+
+    def _is_recorded(self, known: context.GraphContext, inputs: Any) -> bool:
+        # Most programs with such layers make no models of Keras.
+        return bool(known.nodes) and any(map(known.follows, nest.flatten(inputs)))
+
+
+def _collect(key: str, values: Iterable[Any]) -> None:
+    """Add values to a collection of the graph, each once."""
+    collected = graphs.get_default_graph().get_collection_ref(key)
+    known = set(map(id, collected))
+    collected += [value for value in values if id(value) not in known]

@@ -7,31 +7,35 @@ create variables, name them, and report losses and updates.
 import copy
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
-from capstan.api import trackable
-from capstan.api.layers import dependence
+from capstan.api import module, trackable
 from capstan.api.layers import input_spec as input_specs
+from capstan.api.layers import layer_calls
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import nest
 
 _NAMES = ("__layer_names",)
-NOT_PARTS = frozenset(
+_WEIGHTS: Final = ("_trainable_weights", "_non_trainable_weights")
+NOT_PARTS: Final = frozenset(
     (
-        *("_inputs", "_outputs", "_trainable_weights", "_non_trainable_weights", "_losses"),
-        *("_updates", "_graph", "_container", "_states", "_trained"),
+        *_WEIGHTS,
+        *("_inputs", "_outputs", "_losses", "_updates"),
+        *("_graph", "_container", "_states", "_trained"),
     )
 )
 """The attributes of a layer that hold no parts of it, or parts that the layer lists itself."""
 
 
-class CommonLayer:
+class CommonLayer(module.Module, layer_calls.Calls):
     """A function with variables. Override `build` to create them and `call` to use them.
 
     Calls after the first one use the same variables. `trainable` says whether optimizers change
     them.
     """
+
+    _NOT_MEMBERS = frozenset({"_hidden", *NOT_PARTS} - {*_WEIGHTS})
 
     def __init__(
         self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any
@@ -59,10 +63,11 @@ class CommonLayer:
         memo[id(self)] = copied = object.__new__(type(self))
         for name, value in vars(self).items():
             first = next(iter(nest.flatten(value)), None)
-            if name == "_graph" or hasattr(first, "op") or hasattr(first, "_as_graph_element"):
-                vars(copied)[name] = value
-            elif name in ("_scope", "_current_scope"):
+            is_listed = name in NOT_PARTS and isinstance(value, list)
+            if is_listed or name in ("_scope", "_current_scope"):
                 vars(copied)[name] = copy.copy(value)
+            elif name == "_graph" or hasattr(first, "op") or hasattr(first, "_as_graph_element"):
+                vars(copied)[name] = value
             else:
                 vars(copied)[name] = copy.deepcopy(value, memo)
         return copied
@@ -89,17 +94,21 @@ class CommonLayer:
         return None if self._dtype is None else self._dtype.name
 
     @property
+    def name_scope(self) -> Any:
+        """A context manager that enters a name scope of the layer's name."""
+        return graphs.get_default_graph().name_scope(self.name)
+
+    @property
     def graph(self) -> graphs.Graph:
         return self._graph
 
     @property
     def trainable_weights(self) -> list[Any]:
-        return self._trainable_weights if self.trainable else []
+        raise NotImplementedError("tf.layers.Layer and tf.keras.layers.Layer define this")
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        rest = [] if self.trainable else self._trainable_weights
-        return rest + self._non_trainable_weights
+        raise NotImplementedError("tf.layers.Layer and tf.keras.layers.Layer define this")
 
     @property
     def weights(self) -> list[Any]:
@@ -119,21 +128,12 @@ class CommonLayer:
         return self.weights
 
     @property
-    def updates(self) -> list[Any]:
-        """The operations that change the state of the layer, such as moving averages."""
-        return self._updates
-
-    @property
-    def losses(self) -> list[Any]:
-        """The regularization losses of the layer."""
-        return self._losses
-
-    @property
     def _checkpoint_dependencies(self) -> trackable.Dependencies:
         """The variables by the names that `add_weight` got, and the parts in the attributes."""
         weights = self._trainable_weights + self._non_trainable_weights
         named = {each.op.name.rpartition("/")[2]: each for each in weights}
-        return list({**named, **dict(trackable.in_attributes(self, NOT_PARTS))}.items())
+        parts = trackable.in_attributes(self, NOT_PARTS | self._hidden)
+        return list({**named, **dict(parts)}.items())
 
     @property
     def input(self) -> Any:
@@ -142,19 +142,6 @@ class CommonLayer:
     @property
     def output(self) -> Any:
         return _only(self._outputs, self.name, "output")
-
-    def get_losses_for(self, inputs: Any) -> list[Any]:
-        """Return the losses that depend on `inputs`, or for None those that need no inputs."""
-        return self._by_inputs(self._losses, inputs)
-
-    def get_updates_for(self, inputs: Any) -> list[Any]:
-        """Return the updates that depend on `inputs`, or for None those that need no inputs."""
-        return self._by_inputs(self._updates, inputs)
-
-    def _by_inputs(self, values: list[Any], inputs: Any) -> list[Any]:
-        if inputs is not None:
-            return dependence.reached(nest.flatten(inputs), values)
-        return dependence.rest(values, dependence.reached(nest.flatten(self._inputs), values))
 
     def count_params(self) -> int:
         """Return the number of elements of all variables.

@@ -2,7 +2,7 @@
 
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,15 +13,70 @@ from capstan.framework import nest
 _KEY = ("__keras",)
 
 
+Test = Callable[[Any], bool]
+"""Returns whether a tensor is an input of a model, or the output of a layer."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """A call of a layer: `layer(inputs, *args, **kwargs)`."""
+    """A call of a layer: `layer(inputs, *args, **kwargs)`.
+
+    The properties are those of TensorFlow (python/keras/engine/node.py). Each is one object, or a
+    list if the call has several inputs, or outputs.
+    """
 
     layer: Any
     inputs: Any
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     outputs: Any
+
+    @property
+    def input_list(self) -> list[Any]:
+        """The inputs as a list."""
+        return list(nest.flatten(self.inputs))
+
+    @property
+    def output_list(self) -> list[Any]:
+        """The outputs as a list."""
+        return list(nest.flatten(self.outputs))
+
+    @property
+    def outbound_layer(self) -> Any:
+        """The layer that was called."""
+        return self.layer
+
+    @property
+    def inbound_layers(self) -> Any:
+        """The layers that made the inputs."""
+        made = [of(each.graph).nodes[each].layer for each in self.input_list if _is_made(each)]
+        return one_or_all(made)
+
+    @property
+    def input_tensors(self) -> Any:
+        return one_or_all(self.input_list)
+
+    @property
+    def output_tensors(self) -> Any:
+        return one_or_all(self.output_list)
+
+    @property
+    def input_shapes(self) -> Any:
+        return one_or_all([tuple(each.shape.as_list()) for each in self.input_list])
+
+    @property
+    def output_shapes(self) -> Any:
+        return one_or_all([tuple(each.shape.as_list()) for each in self.output_list])
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The keyword arguments of the call."""
+        return self.kwargs
+
+
+def one_or_all(values: list[Any]) -> Any:
+    """Return the only value, or a list of all values."""
+    return values[0] if len(values) == 1 else list(values)
 
 
 class GraphContext:
@@ -55,6 +110,14 @@ class GraphContext:
             if isinstance(tensor, graphs.Tensor):
                 self.nodes[tensor] = node
 
+    def calls(self) -> list[Node]:
+        """Return the recorded calls, in order."""
+        return list({id(node): node for node in self.nodes.values()}.values())
+
+    def follows(self, value: Any) -> bool:
+        """Return whether a value is a tensor that depends on the output of a layer."""
+        return isinstance(value, graphs.Tensor) and follows(value, self.nodes.__contains__)
+
     def numbered(self, base: str) -> str:
         """Return the next name `base_1`, `base_2` ... of the graph."""
         return f"{base}_{self.uid(base)}"
@@ -86,7 +149,7 @@ class GraphContext:
             self.open_calls.pop()
 
 
-def of(graph: graphs.Graph | None = None) -> GraphContext:
+def of(graph: Any = None) -> GraphContext:
     """Return the context of a graph, or of the default graph."""
     found = (graph or graphs.get_default_graph()).get_collection_ref(_KEY)
     if not found:
@@ -95,6 +158,24 @@ def of(graph: graphs.Graph | None = None) -> GraphContext:
     return context
 
 
+def _is_made(tensor: Any) -> bool:
+    return isinstance(tensor, graphs.Tensor) and tensor in of(tensor.graph).nodes
+
+
 def forget(graph: graphs.Graph) -> None:
     """Forget the calls of layers in a graph, and its learning phase."""
     graph.get_collection_ref(_KEY).clear()
+
+
+def follows(tensor: Any, is_made: Test) -> bool:
+    """Return whether layers have made a tensor, or one from which operations computed it."""
+    met: set[int] = set()
+    pending = [tensor]
+    while pending:
+        each = pending.pop()
+        if is_made(each):
+            return True
+        if id(each.op) not in met:
+            met.add(id(each.op))
+            pending += each.op.inputs
+    return False

@@ -14,6 +14,8 @@ from capstan.framework.raw import raw
 class CommonDense(common.CommonLayer):
     """A fully connected layer: activation(inputs * kernel + bias), along the last axis."""
 
+    supports_masking = True
+
     def __init__(
         self,
         units: int,
@@ -105,6 +107,8 @@ class CommonDense(common.CommonLayer):
 
 class CommonDropout(common.CommonLayer):
     """Sets random elements to 0 during training, and scales the others up."""
+
+    supports_masking = True
 
     def __init__(
         self,

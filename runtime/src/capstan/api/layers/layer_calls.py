@@ -42,6 +42,21 @@ class Calls:
         """The shape of the outputs of all calls, as `input_shape`."""
         return self._shape_of_calls("output", self._outputs)
 
+    @property
+    def inbound_nodes(self) -> list[context.Node]:
+        """The calls of the layer that Keras has recorded, in order."""
+        return [node for node in context.of(self._graph).calls() if node.layer is self]
+
+    @property
+    def outbound_nodes(self) -> list[context.Node]:
+        """The calls of other layers with outputs of this layer."""
+        made = {id(each) for node in self.inbound_nodes for each in node.output_list}
+        return [
+            node
+            for node in context.of(self._graph).calls()
+            if any(id(each) in made for each in node.input_list)
+        ]
+
     def get_input_at(self, node_index: int) -> Any:
         """Return the inputs of a call. Call -1 is the last one.
 

@@ -15,6 +15,8 @@ class BatchNormalization(batch_moments.CommonBatchNormalization, base.Layer):
     the training step.
     """
 
+    supports_masking = True
+
     @contextmanager
     def _without_partitioner(self) -> Iterator[None]:
         self._open(None)

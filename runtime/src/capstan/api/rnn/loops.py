@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, scope_block, tensor_array_ops, while_ops
+from capstan.api.layers import common
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
@@ -44,7 +45,7 @@ def static_rnn(
         for time, value in enumerate(inputs):
             if time > 0:
                 opened.reuse_variables()
-            output, new_state = cell(value, state)
+            output, new_state = _step(cell, value, state)
             if lengths is not None:
                 is_over = raw.LessEqual(lengths, np.int32(time))
                 zero = nest.packed(output, [raw.ZerosLike(part) for part in nest.flatten(output)])
@@ -96,7 +97,7 @@ def dynamic_rnn(
             values = [row.read(time) for row in rows]
             for value, leaf in zip(values, fed, strict=True):
                 value.set_shape(leaf.shape[1:])
-            output, new = cell(nest.packed(inputs, values), old)
+            output, new = _step(cell, nest.packed(inputs, values), old)
             nest.check_same(state, new)
             outputs = nest.flatten(output)
             if lengths is not None:
@@ -173,7 +174,20 @@ def _initial(cell: Any, initial_state: Any, dtype: Any, batch: Any) -> Any:
     if not dtype:
         raise ValueError("If there is no initial_state, you must give a dtype.")
     known = convert.constant_value(batch)
-    return cell.zero_state(batch if known is None else int(known), dtype)
+    size = batch if known is None else int(known)
+    if hasattr(cell, "get_initial_state"):
+        return cell.get_initial_state(inputs=None, batch_size=size, dtype=dtype)
+    return cell.zero_state(size, dtype)
+
+
+def _step(cell: Any, inputs: Any, state: Any) -> Any:
+    """Return the outputs and the new state of one time step."""
+    if hasattr(cell, "zero_state") or not isinstance(cell, common.CommonLayer):
+        return cell(inputs, state)
+    # The state of a cell of Keras is a list, also if it is one tensor.
+    is_one = not nest.is_nested(state)
+    output, new_state = cell(inputs, [state] if is_one else state)
+    return output, new_state[0] if is_one else nest.packed(state, nest.flatten(new_state))
 
 
 def _lengths(sequence_length: Any) -> Any:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from capstan.api import logging
-from capstan.keras import backend, downloads, input_sources, layers, network, settings
+from capstan.api.layers import settings
+from capstan.keras import backend, downloads, input_sources, layers, network
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ import numpy as np
 from capstan.api import math_ops as _math_ops
 from capstan.api import ordering_ops as _ordering_ops
 from capstan.api.absent import absent
+from capstan.api.layers import settings as _settings
 from capstan.framework import convert as _convert
 from capstan.keras import downloads as _downloads
-from capstan.keras import settings as _settings
 
 _CLASSES = "https://storage.googleapis.com/download.tensorflow.org/data/imagenet_class_index.json"
 _HASH = "c2c37ea517e94d9795004a39431a14cb"

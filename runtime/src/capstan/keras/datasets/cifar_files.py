@@ -5,7 +5,8 @@ import pickle
 
 import numpy as np
 
-from capstan.keras import downloads, settings
+from capstan.api.layers import settings
+from capstan.keras import downloads
 
 
 def folder(name: str, archive: str, file_hash: str) -> str:

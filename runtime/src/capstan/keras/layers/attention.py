@@ -3,9 +3,10 @@
 from typing import Any
 
 from capstan.api import array_ops, logic_ops, math_ops, nn, reduce_ops
+from capstan.api.layers import settings
 from capstan.core import tensor_shape
 from capstan.framework import convert
-from capstan.keras import built_in, initializers, settings
+from capstan.keras import built_in, initializers
 
 _FAR = 1e9
 """The score below all others that a hidden position gets."""

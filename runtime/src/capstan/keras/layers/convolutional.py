@@ -3,8 +3,8 @@
 from typing import Any
 
 from capstan.api import array_ops, nn
-from capstan.api.layers import convolutional, plain_arguments, volumes
-from capstan.keras import built_in, settings
+from capstan.api.layers import convolutional, plain_arguments, settings, volumes
+from capstan.keras import built_in
 
 
 class Convolution(convolutional.CommonConv, built_in.BuiltIn):

@@ -3,10 +3,10 @@
 from typing import Any
 
 from capstan.api import array_ops, creation_ops, nn
-from capstan.api.layers import input_spec, plain_arguments
+from capstan.api.layers import input_spec, plain_arguments, settings
 from capstan.core import tensor_shape
 from capstan.framework import graph as graphs
-from capstan.keras import built_in, settings
+from capstan.keras import built_in
 from capstan.keras.layers import recurrent, recurrent_cells
 
 

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, logic_ops, math_ops, reduce_ops
-from capstan.api.layers import context, core, input_spec
+from capstan.api.layers import context, core, input_spec, settings
 from capstan.framework.raw import raw
-from capstan.keras import activations, built_in, learning, regularizers, settings
+from capstan.keras import activations, built_in, learning, regularizers
 
 
 class Dense(core.CommonDense, built_in.BuiltIn):
     """A fully connected layer: activation(inputs * kernel + bias), along the last axis."""
-
-    supports_masking = True
 
     def __init__(
         self,
@@ -43,8 +41,6 @@ class Dropout(core.CommonDropout, built_in.BuiltIn):
 
     Without `training`, the learning phase decides.
     """
-
-    supports_masking = True
 
     def __init__(
         self, rate: Any, noise_shape: Any = None, seed: int | None = None, **kwargs: Any

@@ -3,8 +3,8 @@
 from typing import Any
 
 from capstan.api import array_ops, nn
-from capstan.api.layers import convolutional, separable
-from capstan.keras import built_in, settings
+from capstan.api.layers import convolutional, separable, settings
+from capstan.keras import built_in
 
 
 class SeparableConv1D(separable.CommonSeparableConv1D, built_in.BuiltIn):

@@ -5,9 +5,9 @@ import math
 from typing import Any
 
 from capstan.api import array_ops, math_ops
-from capstan.api.layers import input_spec, plain_arguments
+from capstan.api.layers import input_spec, plain_arguments, settings
 from capstan.core import tensor_shape
-from capstan.keras import built_in, settings, tensor_layout
+from capstan.keras import built_in, tensor_layout
 
 
 class LocallyConnected(built_in.BuiltIn):

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.api import array_ops, creation_ops, logic_ops, math_ops, reduce_ops
+from capstan.api.layers import settings
 from capstan.core import dtypes
 from capstan.framework.raw import raw
-from capstan.keras import built_in, products, settings
+from capstan.keras import built_in, products
 
 
 class Merge(built_in.BuiltIn):

@@ -3,9 +3,9 @@
 from typing import Any
 
 from capstan.api import math_ops, reduce_ops
-from capstan.api.layers import input_spec, pooling, volumes
+from capstan.api.layers import input_spec, pooling, settings, volumes
 from capstan.framework.raw import raw
-from capstan.keras import built_in, settings
+from capstan.keras import built_in
 
 
 def _arguments(given: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, creation_ops, state_ops, variables
-from capstan.api.layers import calls, context
+from capstan.api.layers import calls, context, settings
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import nest
-from capstan.keras import built_in, objects, recurrence, settings
+from capstan.keras import built_in, objects, recurrence
 from capstan.keras.layers import cells, stacked_cells
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from capstan.api import arrangement_ops, array_ops
 from capstan.api.image import ResizeMethod, resize_images
-from capstan.api.layers import input_spec, plain_arguments
-from capstan.keras import built_in, settings
+from capstan.api.layers import input_spec, plain_arguments, settings
+from capstan.keras import built_in
 
 
 def _pairs(value: Any, rank: int, name: str) -> tuple[tuple[int, int], ...]:

@@ -4,7 +4,7 @@ import enum
 from typing import Any, Self
 
 from capstan.api import creation_ops, gather_ops, logic_ops, math_ops, reduce_ops
-from capstan.keras import settings
+from capstan.api.layers import settings
 from capstan.keras.metrics import arguments, counts
 
 _KINDS = ("true_positives", "true_negatives", "false_positives", "false_negatives")

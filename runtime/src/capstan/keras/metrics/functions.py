@@ -6,9 +6,9 @@ They return numbers of the type `tf.keras.backend.floatx()`, one for each exampl
 from typing import Any
 
 from capstan.api import array_ops, logic_ops, math_ops, nn, reduce_ops
+from capstan.api.layers import settings
 from capstan.core import dtypes
 from capstan.framework import convert
-from capstan.keras import settings
 from capstan.keras.metrics import arguments
 
 

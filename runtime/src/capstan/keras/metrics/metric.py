@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, control_flow_ops, distribution_modes, variable_replicas
-from capstan.api.layers import context
+from capstan.api.layers import context, settings, values
 from capstan.core import dtypes
 from capstan.framework import facts, opdef
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, settings, values
+from capstan.keras import base_layer
 
 _LIBRARY = __name__.rpartition(".")[0]
 
@@ -43,6 +43,9 @@ class Metric(base_layer.Layer, abc.ABC):
         self._call_result: Any = None
         if dtype is None:
             self._dtype = dtypes.as_dtype(settings.SETTINGS.floatx)
+
+    def _metric_parts(self) -> list[Any]:
+        return [self, *super()._metric_parts()]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the value after `update_state(...)`, a tensor."""

@@ -7,10 +7,11 @@ import functools
 from typing import Any
 
 from capstan.api import distributed_values, math_ops, trackable, variable_replicas, variables
+from capstan.api.layers import sessions, values
 from capstan.core import dtypes
 from capstan.framework import body_graph
 from capstan.framework import graph as graphs
-from capstan.keras import initializers, sessions, values
+from capstan.keras import initializers
 from capstan.keras.optimizers import schedules
 
 

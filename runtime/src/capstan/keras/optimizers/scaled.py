@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, control_flow_ops, gather_ops, init_ops, math_ops
+from capstan.api.layers import settings
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-from capstan.keras import settings
 from capstan.keras.optimizers import descent, optimizer
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import logging
-from capstan.keras import settings
+from capstan.api.layers import settings
 from capstan.keras.preprocessing import image_batches, image_files
 
 ENDINGS = ("png", "jpg", "jpeg", "bmp", "ppm", "tif", "tiff")

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from capstan.api import logging
-from capstan.keras import data_sequence, settings
+from capstan.api.layers import settings
+from capstan.keras import data_sequence
 from capstan.keras.preprocessing import image_files
 
 SUBSETS = ("training", "validation")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import logging
-from capstan.keras import settings
+from capstan.api.layers import settings
 
 COLOR_MODES = {"grayscale": 1, "rgb": 3, "rgba": 4}
 """The number of channels of each color mode."""

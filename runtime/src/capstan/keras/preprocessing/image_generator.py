@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import logging
-from capstan.keras import settings
+from capstan.api.layers import settings
 from capstan.keras.preprocessing import (
     affine,
     file_batches,

@@ -58,8 +58,7 @@ class Compilation(predictor.Predictor):
                 the model has no inputs of its own. Or it is in that of a ParameterServerStrategy
                 of a cluster.
         """
-        if run_eagerly:
-            raise ValueError("You can only set `run_eagerly=True` in eager execution.")
+        _refuse_eager(run_eagerly)
         strategy = distribution_strategy.get_strategy()
         _check_is_not_of_servers(strategy)
         has_replicas = strategy.num_replicas_in_sync > 1
@@ -123,6 +122,15 @@ class Compilation(predictor.Predictor):
         first = next(iter(self._made.values()))
         return ["loss", *first.objective.metrics]
 
+    @property
+    def run_eagerly(self) -> bool:
+        """Whether the model runs without a graph: never. It cannot be set to true."""
+        return False
+
+    @run_eagerly.setter
+    def run_eagerly(self, value: Any) -> None:
+        _refuse_eager(value)
+
     def _require_compiled(self) -> None:
         if self._compiled is None:
             raise RuntimeError(
@@ -140,3 +148,8 @@ class Compilation(predictor.Predictor):
                 self._made[key] = steps.Steps(self, is_weighted)
         found: steps.Steps = self._made[key]
         return found
+
+
+def _refuse_eager(run_eagerly: Any) -> None:
+    if run_eagerly:
+        raise ValueError("You can only set `run_eagerly=True` in eager execution.")

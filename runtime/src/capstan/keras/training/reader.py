@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from capstan.api import creation_ops, data
-from capstan.api.layers import calls, context
+from capstan.api.layers import calls, context, sessions
 from capstan.core import dtypes
 from capstan.framework import facts, nest, opdef
 from capstan.framework import graph as graphs
-from capstan.keras import learning, sessions
+from capstan.keras import learning
 from capstan.keras.training import batches
 
 BATCH_SIZE = 32

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from capstan.api import logging
-from capstan.keras import sessions
+from capstan.api.layers import sessions
 from capstan.keras.training import (
     averages,
     batches,
@@ -213,6 +213,11 @@ class Trainer(compilation.Compilation):
     ) -> Any:
         """Return what `evaluate` returns for one batch."""
         return self._on_batch(x, y, sample_weight, None, reset_metrics, trains=False)
+
+    def reset_metrics(self) -> None:
+        """Set the states of the metrics of `compile` to zero, in Keras's session. Blocks."""
+        for made in self._made.values():
+            made.reset(self._session())
 
     def _on_batch(
         self, x: Any, y: Any, sample_weight: Any, class_weight: Any, resets: bool, *, trains: bool

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from capstan.api import distribution_modes, variables
-from capstan.api.layers import common, context, dependence
+from capstan.api.layers import common, context, dependence, settings
 from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-from capstan.keras import settings
 
 _NO_REPLICA: Final = object()
 """The replica of a call outside of all replicas of strategies."""
@@ -198,6 +197,18 @@ class Tracker(common.CommonLayer):
         """Return what this layer and all layers inside show as metrics."""
         inner = (layer for layer in self._inner_layers if isinstance(layer, Tracker))
         return [*self._added_metrics, *(m for layer in inner for m in layer._all_added_metrics())]
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics in the attributes of the layer and of all layers inside, and those whose
+        results `add_metric` got.
+        """
+        return distinct(each for each in self._metric_parts() if each is not self)
+
+    def _metric_parts(self) -> list[Any]:
+        added = [each.metric for each in self._added_metrics if each.metric is not None]
+        inner = (layer for layer in self._inner_layers if isinstance(layer, Tracker))
+        return [*added, *(metric for layer in inner for metric in layer._metric_parts())]
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Add operations that change the state of the layer, or functions that return them.

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api.layers import sessions
 from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.framework.grouping import group
-from capstan.keras import sessions
 
 
 def batch_get_value(tensors: Sequence[Any]) -> list[Any]:

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from capstan.api import state_ops, worker_sessions
-from capstan.api.layers import context
+from capstan.api.layers import context, settings
 from capstan.framework import collections, defaults
 from capstan.framework import graph as graphs
-from capstan.keras import settings
 
 
 def get_session(op_input_list: Any = ()) -> Any:
