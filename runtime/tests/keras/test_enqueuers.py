@@ -32,6 +32,13 @@ class Batches(utils.Sequence):
         self.start += 100
 
 
+class Unlucky(Batches):
+    """Batches of which only the first epoch can be made."""
+
+    def on_epoch_end(self) -> None:
+        raise OSError("no next epoch")
+
+
 def taken(enqueuer: Any, count: int, workers: int = 3, room: int = 4) -> list[Any]:
     enqueuer.start(workers, room)
     assert enqueuer.is_running()
@@ -66,6 +73,15 @@ class TestQueues:
         batches = enqueuer.get()
         assert [next(batches), next(batches)] == [0, 1]
         with pytest.raises(IndexError, match="no such batch"):
+            next(batches)
+        assert not enqueuer.is_running()
+
+    def test_an_error_between_two_epochs_stops_the_queue(self, processes: bool) -> None:
+        enqueuer = utils.OrderedEnqueuer(Unlucky(2), processes)
+        enqueuer.start(2)
+        batches = enqueuer.get()
+        assert [next(batches), next(batches)] == [0, 1]
+        with pytest.raises(OSError, match="no next epoch"):
             next(batches)
         assert not enqueuer.is_running()
 

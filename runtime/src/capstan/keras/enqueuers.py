@@ -61,7 +61,10 @@ class SequenceEnqueuer:
         self.run_thread.join(timeout)
 
     def get(self) -> Iterator[Any]:
-        """Yield the batches that are not None. Blocks until the next batch is there."""
+        """Yield the batches that are not None. Blocks until the next batch is there.
+
+        An error of the thread that fills the queue is raised after the batches before it.
+        """
         raise NotImplementedError(_ABSTRACT)
 
     def _run(self) -> None:
@@ -69,12 +72,17 @@ class SequenceEnqueuer:
         raise NotImplementedError(_ABSTRACT)
 
     def _fill(self) -> None:
+        last: list[futures.Future[Any] | None] = [None]
         try:
             self._run()
+        except Exception as error:  # noqa: BLE001 - `get` raises it
+            failed: futures.Future[Any] = futures.Future()
+            failed.set_exception(error)
+            last.insert(0, failed)
         finally:
             # Wake a thread that waits in `get`, also if the queue is full.
             with self.queue.mutex:
-                self.queue.queue.append(None)
+                self.queue.queue.extend(last)
                 self.queue.not_empty.notify_all()
 
     def _pool(self, seed: int | None = None) -> futures.Executor:
@@ -144,7 +152,7 @@ class OrderedEnqueuer(SequenceEnqueuer):
     def get(self) -> Iterator[Any]:
         """Yield the batches that are not None, without end. Blocks until the next is there.
 
-        An error of the sequence stops the queue.
+        An error of the sequence, also of its `on_epoch_end`, stops the queue and is raised.
         """
         try:
             yield from self._results()
