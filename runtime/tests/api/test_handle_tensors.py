@@ -158,6 +158,21 @@ def test_a_list_of_handles_has_a_length() -> None:
         item = raw.TensorListGetItem(made, 1, scalar, element_dtype=tf.resource)
         np.testing.assert_array_equal(session.run(tf.shape(read(item))), [3])
         np.testing.assert_array_equal(session.run(read(last)), [1, 1, 1])
+        gathered = raw.TensorListGather(made, [1, 0], scalar, element_dtype=tf.resource)
+        assert gathered.shape.as_list() == [2]
+        values = list(map(read, tf.unstack(gathered)))
+        np.testing.assert_array_equal(session.run(values), [[1, 1, 1], [0, 0, 0]])
+
+
+def test_rows_of_a_list_of_vectors_of_handles_are_a_vector_of_handles() -> None:
+    a, b = (tf.get_variable(name, [5, 6], use_resource=True).handle for name in "ab")
+    made = raw.TensorListFromTensor(tf.stack([[a, b], [b, a]]), [2])
+    rows, lengths = raw.TensorListConcatV2(
+        made, [2], np.zeros([0], np.int64), element_dtype=tf.resource
+    )
+    assert rows.shape.as_list() == [None]
+    with tf.Session() as session:
+        assert session.run([tf.shape(rows), lengths])[0].tolist() == [4]
 
 
 def test_a_conditional_may_return_several_handles() -> None:
