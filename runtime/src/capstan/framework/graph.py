@@ -11,15 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from capstan.core import attr_value, dtypes, graph_def, node, shapes
+from capstan.core import attr_value, dtypes, graph_def, node
 from capstan.framework import (
     control_context,
     defaults,
     elements,
     function_def,
-    inference,
-    known_sizes,
     names,
+    new_outputs,
     opdef,
     scopes,
 )
@@ -94,13 +93,13 @@ class Graph(elements.Elements):
             context, inputs, control = context.admit_operation(row, inputs, control)
         known = None
         if row is not None and compute_shapes:
-            known = _output_shapes(row, unique, attrs, inputs)
+            known = new_outputs.shapes_of(row, unique, attrs, inputs)
         op = Operation(
             self,
             op_type,
             unique,
             inputs,
-            _output_types(row, attrs) if dtypes is None else _as_dtypes(dtypes),
+            new_outputs.types_of(row, attrs) if dtypes is None else _as_dtypes(dtypes),
             known,
             attrs,
             control,
@@ -218,43 +217,6 @@ class Graph(elements.Elements):
 def _with_shapes(op: Operation) -> node.Node:
     known = [each.shape for each in op.outputs]
     return replace(op.node, attrs={**op.node.attrs, "_output_shapes": known})
-
-
-def _output_shapes(
-    row: opdef.OpDef, name: str, attrs: Mapping[str, Any], inputs: Sequence[Tensor]
-) -> Sequence[shapes.Shape] | None:
-    known = [tensor.static_shape for tensor in inputs]
-    try:
-        return inference.output_shapes(
-            row,
-            name,
-            attrs,
-            known,
-            lambda index: known_sizes.value(inputs[index]),
-            lambda index: known_sizes.of(inputs[index]),
-        )
-    except ValueError:
-        # A value from outside a branch refuses an operation only if the branch runs.
-        own = [not known_sizes.crosses_switch(tensor) for tensor in inputs]
-        if all(own):
-            raise
-        return inference.output_shapes(
-            row,
-            name,
-            attrs,
-            known,
-            lambda index: known_sizes.value(inputs[index]) if own[index] else None,
-            lambda index: known_sizes.of(inputs[index]) if own[index] else None,
-        )
-
-
-def _output_types(row: opdef.OpDef | None, attrs: Mapping[str, Any]) -> list[dtypes.DType]:
-    if row is None:
-        return []
-    return [
-        dtype.ref_dtype if is_ref else dtype
-        for dtype, is_ref in opdef.expand(row.output_arguments, attrs)
-    ]
 
 
 def _as_dtypes(given: Sequence[Any]) -> list[dtypes.DType]:

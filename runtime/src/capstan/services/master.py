@@ -176,7 +176,7 @@ class Master:
     ) -> int:
         """Remember a signature of a session, as `master_session.MasterSession.make_callable`."""
         requested = _signature(feeds, fetches, targets, options)
-        return self._sessions.get(handle).make_callable(requested, options)
+        return self._sessions.get(handle).callables.make(requested, options)
 
     def run_callable(
         self,
@@ -190,7 +190,7 @@ class Master:
         `feeds` are in the order of the signature.
         """
         session = self._sessions.get(handle)
-        requested, options = session.callable(callable_handle)
+        requested, options = session.callables.get(callable_handle)
         refusals.check_step(options, self._thread_pools)
         if len(feeds) != len(requested.feeds):
             raise errors.InvalidArgumentError(
@@ -201,7 +201,7 @@ class Master:
 
     def release_callable(self, handle: str, callable_handle: int) -> None:
         """Forget a remembered signature."""
-        self._sessions.get(handle).release_callable(callable_handle)
+        self._sessions.get(handle).callables.release(callable_handle)
 
     def partial_run_setup(
         self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]

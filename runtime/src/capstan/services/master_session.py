@@ -1,6 +1,5 @@
 """One session of a master: its graph, its placement, and the signatures compiled from it."""
 
-import itertools
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,9 +9,10 @@ import numpy as np
 from capstan import errors
 from capstan.core import collector, config, function, node
 from capstan.framework.ops import rowwise
-from capstan.graph import infer, prune
+from capstan.graph import infer
 from capstan.placement import available, place
 from capstan.services import (
+    callables,
     compiler,
     debugged,
     partial_runs,
@@ -77,8 +77,7 @@ class MasterSession:
         self.partial_runs = partial_runs.PartialRuns(
             self.handle, home.task, home.resources, steps, lambda: self._graph, self._compile
         )
-        self._handles = itertools.count(1)
-        self._callables: dict[int, tuple[signature.Signature, interfaces.StepOptions]] = {}
+        self.callables = callables.Callables(lambda: self._graph)
 
     def begin(
         self, nodes: Sequence[node.Node], functions: Sequence[function.Function] = ()
@@ -224,34 +223,6 @@ class MasterSession:
 
         values = request.run(feeds, self._steps, deadline, cancellation, observe, begin)
         return values, metadata
-
-    def make_callable(self, requested: signature.Signature, options: interfaces.StepOptions) -> int:
-        """Remember a signature, and return its handle.
-
-        Raises:
-            NotFoundError, InvalidArgumentError: a name is not in the graph, a tensor is fed
-                twice, or the graph has a cycle.
-        """
-        feeds, fetches = requested.edges()
-        prune.prune(self._graph.nodes, feeds, fetches, requested.targets)
-        handle = next(self._handles)
-        self._callables[handle] = requested, options
-        return handle
-
-    def callable(self, handle: int) -> tuple[signature.Signature, interfaces.StepOptions]:
-        """Return a remembered signature and its options.
-
-        Raises:
-            InvalidArgumentError: there is no such handle.
-        """
-        found = self._callables.get(handle)
-        if found is None:
-            raise errors.InvalidArgumentError(None, None, f"No such callable handle: {handle}")
-        return found
-
-    def release_callable(self, handle: int) -> None:
-        """Forget a remembered signature. An unknown handle is not an error."""
-        self._callables.pop(handle, None)
 
     def partial_run_setup(self, requested: signature.Signature) -> str:
         """Begin a partial run of a signature, as `partial_runs.PartialRuns.begin`."""
