@@ -15,7 +15,7 @@ from capstan.api import (
     state_ops,
     variable_replicas,
 )
-from capstan.api.layers import batch_axes, common, input_spec, renormalization
+from capstan.api.layers import averages, batch_axes, common, input_spec, renormalization
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 from capstan.framework import graph as graphs
@@ -160,18 +160,20 @@ class CommonBatchNormalization(common.CommonLayer):
         normalize = self._fused if self.fused else self._plain
         outputs, mean, variance = normalize(inputs, training)
         if mean is not None:
-            momentum = smart_cond.smart_cond(training, *_constants(training, self.momentum, 1.0))
-            self.add_update(_moved(self.moving_mean, mean, momentum))
+            momentum = smart_cond.smart_cond(
+                training, *averages.choices(training, self.momentum, 1.0)
+            )
+            self.add_update(averages.moved(self.moving_mean, mean, momentum))
             if self.renorm:
                 self.add_update(self._deviated(variance, training, momentum))
             else:
-                self.add_update(_moved(self.moving_variance, variance, momentum))
+                self.add_update(averages.moved(self.moving_variance, variance, momentum))
         return outputs
 
     def _deviated(self, variance: Any, training: Any, momentum: Any) -> Any:
         """Return the operation that moves the average deviation, and sets the variance to it."""
         deviation = math_ops.sqrt(variance + self.epsilon)
-        moved = _moved(self.moving_stddev, deviation, momentum)
+        moved = averages.moved(self.moving_stddev, deviation, momentum)
         with graphs.get_default_graph().control_dependencies([moved]):
             average = self.moving_stddev.read_value()
         value = smart_cond.smart_cond(
@@ -201,7 +203,7 @@ class CommonBatchNormalization(common.CommonLayer):
             return outputs, raw.Identity(self.moving_mean), raw.Identity(self.moving_variance)
 
         outputs, mean, variance = smart_cond.smart_cond(training, trained, applied)
-        if _is_python(training) and not training:
+        if averages.is_python(training) and not training:
             return outputs, None, None
         return outputs, *self._of_examples(inputs, mean, variance)
 
@@ -221,7 +223,7 @@ class CommonBatchNormalization(common.CommonLayer):
         scale, offset = self._along(self.gamma, rank), self._along(self.beta, rank)
         mean, variance = self.moving_mean, self.moving_variance
         moments: tuple[Any, Any] = (None, None)
-        if not _is_python(training) or training:
+        if not averages.is_python(training) or training:
             if self.adjustment is not None:
                 adjusted = batch_axes.adjusted(self.adjustment, inputs, training)
                 scale, offset = batch_axes.composed(*adjusted, scale, offset)
@@ -235,10 +237,10 @@ class CommonBatchNormalization(common.CommonLayer):
                 moments = batch_axes.of_parts(mean), batch_axes.of_parts(variance)
             if self.renorm:
                 momentum = smart_cond.smart_cond(
-                    training, *_constants(training, self.renorm_momentum, 1.0)
+                    training, *averages.choices(training, self.renorm_momentum, 1.0)
                 )
                 factor, addend, *moments = renormalization.corrected(  # type: ignore[assignment]
-                    self, *moments, training, momentum, _moved
+                    self, *moments, training, momentum
                 )
                 first = self._along(factor, rank), self._along(addend, rank)
                 scale, offset = batch_axes.composed(*first, scale, offset)
@@ -281,29 +283,3 @@ def _cast(value: Any, dtype: dtypes.DType) -> Any:
     """Return a tensor or a variable in a type, or None for None."""
     is_so = value is None or value.dtype.base_dtype is dtype
     return value if is_so else math_ops.cast(value, dtype)
-
-
-def _is_python(training: Any) -> bool:
-    return isinstance(training, bool | int)
-
-
-def _moved(variable: Any, value: Any, momentum: Any) -> Any:
-    """Return the operation that moves an average by `1 - momentum` of the way to a value."""
-    graph = graphs.get_default_graph()
-    # A custom getter may return an object that is no variable, but becomes a tensor.
-    owner = getattr(variable, "op", None) or convert.convert_to_tensor(variable, as_ref=True).op
-    with graph.name_scope("AssignMovingAvg") as scope, graph.colocate_with(owner):
-        kind = variable.dtype.base_dtype
-        if isinstance(momentum, float):
-            share = convert.constant(1.0 - momentum, kind, name="decay")
-        else:
-            share = math_ops.cast(raw.Sub(1.0, momentum), kind)
-        delta = raw.Mul(raw.Sub(variable, math_ops.cast(value, kind)), share)
-        return state_ops.assign_sub(variable, delta, name=scope)
-
-
-def _constants(training: Any, *values: float) -> Sequence[Any]:
-    """Return a function for each value. If `training` is a tensor, the functions return tensors."""
-    if _is_python(training):
-        return [lambda value=value: value for value in values]
-    return [lambda value=value: convert.constant(value, dtypes.float32) for value in values]

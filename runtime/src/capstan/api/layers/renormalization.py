@@ -4,16 +4,14 @@ A batch is normalized by its own moments, and then corrected towards the moving 
 The corrections are constants of the gradient.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from capstan.api import array_ops, clip_ops, creation_ops, math_ops, smart_cond
+from capstan.api.layers import averages
 from capstan.framework import graph as graphs
 
 KEYS = ("rmax", "rmin", "dmax")
-
-Move = Callable[[Any, Any, Any], Any]
-"""Moves a variable towards a value: (variable, value, momentum)."""
 
 
 def check(clipping: Mapping[str, Any]) -> None:
@@ -23,7 +21,7 @@ def check(clipping: Mapping[str, Any]) -> None:
 
 
 def corrected(
-    layer: Any, mean: Any, variance: Any, training: Any, momentum: Any, move: Move
+    layer: Any, mean: Any, variance: Any, training: Any, momentum: Any
 ) -> tuple[Any, Any, Any, Any]:
     """Return the factor and the addend of a correction, and the moments.
 
@@ -54,7 +52,7 @@ def corrected(
     addend = smart_cond.smart_cond(
         training, lambda: raw_addend, lambda: creation_ops.zeros_like(raw_addend)
     )
-    moved = [move(variable, value, momentum) for variable, value in pairs]
+    moved = [averages.moved(variable, value, momentum) for variable, value in pairs]
     with graph.control_dependencies(moved):
         moments = array_ops.identity(mean), array_ops.identity(variance)
     return array_ops.stop_gradient(factor), array_ops.stop_gradient(addend), *moments
