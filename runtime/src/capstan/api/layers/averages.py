@@ -1,6 +1,6 @@
 """Moving averages of the moments of batches."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import math_ops, state_ops
@@ -30,7 +30,7 @@ def moved(variable: Any, value: Any, momentum: Any) -> Any:
         return state_ops.assign_sub(variable, delta, name=scope)
 
 
-def choices(training: Any, *values: float) -> list[Callable[[], Any]]:
+def choices(training: Any, *values: float) -> Sequence[Any]:
     """Return a function for each value. If `training` is a tensor, the functions return tensors."""
     if is_python(training):
         return [lambda value=value: value for value in values]
