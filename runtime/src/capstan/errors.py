@@ -212,14 +212,14 @@ _BY_CODE: dict[int, type[OpError]] = {
 }
 
 
-def exception_type_from_error_code(code: int) -> type[OpError]:
+def exception_type_from_error_code(error_code: int) -> type[OpError]:
     """Return the error class for a code between 1 and 16. Any other code raises KeyError."""
-    return _BY_CODE[code]
+    return _BY_CODE[error_code]
 
 
-def error_code_from_exception_type(kind: type[OpError]) -> int:
+def error_code_from_exception_type(cls: type[OpError]) -> int:
     """Return the code of an error class."""
-    return kind.code
+    return cls.code
 
 
 def from_code(code: int, message: str, node_def: Any = None, op: Any = None) -> OpError:

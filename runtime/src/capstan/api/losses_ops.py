@@ -87,29 +87,30 @@ def _check_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None
 
 
 def softmax_cross_entropy_with_logits_v2(
-    _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
-    dim: int = -1,
-    name: str | None = None,
+    labels: Any,
+    logits: Any,
     axis: int | None = None,
+    name: str | None = None,
+    dim: int | None = None,
 ) -> Any:
-    """Return -sum(labels * log(softmax(logits))) along an axis.
+    """Return -sum(labels * log(softmax(logits))) along an axis, by default the last one.
+
+    `dim` is an old name of `axis`.
 
     The loss has gradients with respect to both the labels and the logits. The labels may have any
     type of numbers. The loss of logits of half precision is computed in float32.
 
     Raises:
-        ValueError: labels or logits are missing, or their shapes differ.
+        ValueError: the shapes of labels and logits differ.
     """
-    _check_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    given = axis if dim is None else dim
     with scoped(name, "softmax_cross_entropy_with_logits", (logits, labels)) as scope:
         logits = convert.convert_to_tensor(logits, name="logits")
         labels = convert.convert_to_tensor(labels, name="labels")
         precise = _precise(logits)
         labels = math_ops.cast(labels, precise.dtype)
         losses = _softmax_losses(
-            precise, labels, dim if axis is None else axis, scope if precise is logits else None
+            precise, labels, -1 if given is None else given, scope if precise is logits else None
         )
         return losses if precise is logits else math_ops.cast(losses, logits.dtype, scope)
 
@@ -161,7 +162,7 @@ def softmax_cross_entropy_with_logits(
     with scoped(name, "softmax_cross_entropy_with_logits_sg", (logits, labels)) as scope:
         fixed = raw.StopGradient(labels, name="labels_stop_gradient")
         return softmax_cross_entropy_with_logits_v2(
-            labels=fixed, logits=logits, dim=dim, axis=axis, name=scope
+            fixed, logits, dim if axis is None else axis, scope
         )
 
 

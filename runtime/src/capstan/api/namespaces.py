@@ -104,7 +104,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         **_same(
             """
             cholesky cholesky_solve cross einsum eye global_norm matmul matrix_transpose norm qr svd
-            tensordot trace transpose nn.l2_normalize
+            tensordot trace nn.l2_normalize
             """
         ),
         **_homes(
@@ -118,6 +118,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
             LinearOperatorScaledIdentity LinearOperatorToeplitz LinearOperatorZeros
             """,
         ),
+        "transpose": "matrix_transpose",
         "adjoint": "operator_dispatch.adjoint",
         "band_part": "matrix_band_part",
         "det": "matrix_determinant",

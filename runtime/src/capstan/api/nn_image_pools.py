@@ -57,4 +57,15 @@ def avg_pool(
 
 
 avg_pool2d = avg_pool
-max_pool2d = max_pool
+
+
+def max_pool2d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+) -> Any:
+    """Return the largest element of each window of `ksize`."""
+    return max_pool(input, ksize, strides, padding, data_format, name)

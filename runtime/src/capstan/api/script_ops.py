@@ -93,8 +93,7 @@ def numpy_function(
     func: Callable[..., Any],
     inp: Any,
     Tout: Any,
-    stateful: bool = True,
     name: str | None = None,
 ) -> Any:
     """Return the results of `func`, as `py_func` does."""
-    return py_func(func, inp, Tout, stateful, name)
+    return py_func(func, inp, Tout, name=name)

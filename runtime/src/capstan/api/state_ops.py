@@ -48,11 +48,11 @@ def assign_sub(
     return raw.AssignSub(ref, value, use_locking=use_locking, name=name)
 
 
-def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
+def is_variable_initialized(variable: Any, name: str | None = None) -> Any:
     """Return a boolean scalar, which is true in a step if the variable then has a value."""
-    if _is_resource(ref):
-        return ref.is_initialized(name=name)
-    return raw.IsVariableInitialized(ref, name=name)
+    if _is_resource(variable):
+        return variable.is_initialized(name=name)
+    return raw.IsVariableInitialized(variable, name=name)
 
 
 def scatter_update(

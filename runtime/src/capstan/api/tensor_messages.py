@@ -13,15 +13,26 @@ __all__ = ["make_ndarray", "make_tensor_proto"]
 
 
 def make_tensor_proto(
-    values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False
+    values: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
 ) -> Any:
     """Return a TensorProto of the constant that `tf.constant` makes of the same arguments.
+
+    With `allow_broadcast`, one value fills the shape, and other values must have the shape.
 
     Raises:
         TypeError: the values do not fit `dtype`, or `verify_shape` is true and they do not have the
             shape `shape`.
         ValueError: the values do not fit into the shape.
     """
+    if allow_broadcast and shape is not None and np.size(values) not in (1, np.prod(shape)):
+        raise ValueError(
+            f"{np.size(values)} values do not fit into a tensor of the shape {list(shape)}: pass "
+            "one value, or a value for each element"
+        )
     with graphs.Graph().as_default():
         constant = convert.constant(values, dtype, shape=shape)
     array = constant.op.get_attr("value")

@@ -260,30 +260,32 @@ def cpp_name(dtype: DType) -> str:
     return f"{name}_ref" if dtype.is_ref_dtype else name
 
 
-def as_dtype(value: Any) -> DType:
-    """Return the type that `value` names: a DType, a name, a number, a NumPy or a Python type.
+def as_dtype(type_value: Any) -> DType:
+    """Return the type that `type_value` names: a DType, a name, a number, a NumPy or a Python type.
 
     >>> as_dtype("float32"), as_dtype(np.dtype("<i8")), as_dtype(101), as_dtype(bool)
     (tf.float32, tf.int64, tf.float32_ref, tf.bool)
 
     Raises:
-        TypeError: `value` does not name a type.
+        TypeError: `type_value` does not name a type.
     """
-    if isinstance(value, DType):
-        return value
+    if isinstance(type_value, DType):
+        return type_value
     dtype: DType | None = None
-    if isinstance(value, str):
-        dtype = _BY_NAME.get(value)
-    elif isinstance(value, int | float):
-        dtype = _BY_ENUM.get(value)
-    elif isinstance(value, type):
-        dtype = _BY_TYPE.get(value)
-        if dtype is None and (issubclass(value, np.generic) or value.__name__ == "bfloat16"):
-            dtype = _BY_NAME.get(np.dtype(value).name)
-    elif isinstance(value, np.dtype):
-        dtype = _BY_TYPE.get(value.type) or _BY_NAME.get(value.name)
-        if dtype is None and value.kind == "V":
-            dtype = _BY_FIELDS.get(value.newbyteorder("="))
+    if isinstance(type_value, str):
+        dtype = _BY_NAME.get(type_value)
+    elif isinstance(type_value, int | float):
+        dtype = _BY_ENUM.get(type_value)
+    elif isinstance(type_value, type):
+        dtype = _BY_TYPE.get(type_value)
+        if dtype is None and (
+            issubclass(type_value, np.generic) or type_value.__name__ == "bfloat16"
+        ):
+            dtype = _BY_NAME.get(np.dtype(type_value).name)
+    elif isinstance(type_value, np.dtype):
+        dtype = _BY_TYPE.get(type_value.type) or _BY_NAME.get(type_value.name)
+        if dtype is None and type_value.kind == "V":
+            dtype = _BY_FIELDS.get(type_value.newbyteorder("="))
     if dtype is None:
-        raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType.")
+        raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.")
     return dtype

@@ -53,6 +53,7 @@ def convert_to_tensor(
     dtype: Any = None,
     name: str | None = None,
     preferred_dtype: Any = None,
+    dtype_hint: Any = None,
     *,
     as_ref: bool = False,
 ) -> graphs.Tensor:
@@ -60,8 +61,8 @@ def convert_to_tensor(
 
     The result has `dtype` if `dtype` is given. The tensors in a list are cast to `dtype` if the
     first of them has another dtype. A range stands for the list of its numbers. Without `dtype`,
-    `preferred_dtype` is tried first, and ignored if the value does not fit it. With `as_ref`, a
-    variable gives its reference.
+    `preferred_dtype` is tried first, and ignored if the value does not fit it. `dtype_hint` is
+    another name for it. With `as_ref`, a variable gives its reference.
 
     Raises:
         TypeError: the value cannot be converted to a tensor, or not to a tensor of `dtype`, or is
@@ -69,6 +70,8 @@ def convert_to_tensor(
         ValueError: the value is a tensor of another dtype.
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if dtype_hint is not None:
+        preferred_dtype = dtype_hint
     if wanted is None and preferred_dtype is not None:
         try:
             return convert_to_tensor(value, preferred_dtype, name, as_ref=as_ref)

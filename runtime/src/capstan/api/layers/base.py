@@ -80,9 +80,9 @@ class Layer(callable_layer.CallableLayer):
         trainable: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
         use_resource: bool | None = None,
-        partitioner: Any = None,
         synchronization: Any = None,
         aggregation: Any = None,
+        partitioner: Any = None,
         **kwargs: Any,
     ) -> Any:
         """Return the variable `name` of the layer's scope, or create it.

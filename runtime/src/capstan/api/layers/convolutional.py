@@ -186,5 +186,22 @@ class Conv2D(CommonConv, base.Layer):
     """A convolution of images with `filters` filters."""
 
 
-class Conv2DTranspose(CommonConvTranspose, base.Layer):
+class ConvTranspose(CommonConvTranspose, base.Layer):
+    """The transpose of a convolution. It has no `dilation_rate`."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        """Make a layer. The other arguments are those of a convolution, from `activation` on."""
+        super().__init__(filters, kernel_size, strides, padding, data_format, 1, *args, **kwargs)
+
+
+class Conv2DTranspose(ConvTranspose):
     """The transpose of a convolution: it maps the outputs of a convolution to images."""

@@ -100,7 +100,7 @@ class Conv3D(CommonConv3D, base.Layer):
     """A convolution of volumes with `filters` filters."""
 
 
-class Conv3DTranspose(CommonConv3DTranspose, base.Layer):
+class Conv3DTranspose(CommonConv3DTranspose, convolutional.ConvTranspose):
     """The transpose of a convolution: it maps the outputs of a convolution to volumes."""
 
 

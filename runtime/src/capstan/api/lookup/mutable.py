@@ -57,9 +57,7 @@ class _Table(tables.LookupInterface):
         with self._beside(name, "Size"):
             return raw.LookupTableSizeV2(self.resource_handle)
 
-    def lookup(  # type: ignore[override]  # TensorFlow puts the argument here
-        self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
-    ) -> Any:
+    def lookup(self, keys: Any, name: str | None = None, dynamic_default_values: Any = None) -> Any:
         """Return the values of `keys`. The axes of a value come after the axes of `keys`.
 
         `dynamic_default_values` has a value for each key, which is used if the table lacks the key.

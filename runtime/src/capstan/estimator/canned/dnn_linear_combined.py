@@ -131,8 +131,8 @@ class DNNLinearCombinedEstimator(estimator.Estimator):
         dnn_dropout: float | None = None,
         input_layer_partitioner: Any = None,
         config: Any = None,
-        batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
+        batch_norm: bool = False,
     ) -> None:
         model = model_fn(
             head, linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer,
