@@ -274,6 +274,38 @@ def test_helm_names_each_wrong_value(helm: Helm) -> None:
         assert any(words in reason for reason in reasons), f"{name}: {message}"
 
 
+LIKE_NUMBERS = ("123", "1e3", "0x1f", "on", "no", "null")
+"""Names that Kubernetes allows, and that YAML reads as other values than texts."""
+
+
+@pytest.mark.parametrize("name", LIKE_NUMBERS)
+def test_a_name_that_looks_like_a_number_stays_a_name(name: str, helm: Helm) -> None:
+    values = {
+        "namespaces": [name],
+        "priorityClassName": name,
+        "serviceAccount__name": name,
+        "networkPolicy__enabled": True,
+        "crds__enabled": False,
+        **MONITORING,
+    }
+    text = helm.run("template", name, chart.CHART, f"--namespace={name}", **values)
+    quoted = re.compile(rf"(^|[:\[{{, ]){re.escape(name)}($|[,}}\]])", re.MULTILINE)
+    wrong = [line for line in text.splitlines() if quoted.search(line)]
+    assert wrong == []
+    [found] = [each for each in yaml.safe_load_all(text) if each and each["kind"] == "Deployment"]
+    assert found["metadata"]["namespace"] == name
+    assert found["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/instance"] == name
+
+
+def test_a_label_of_the_chart_cannot_be_another_one_on_the_pods(helm: Helm) -> None:
+    """The Deployment would not find its pods, and Helm would print two labels of one name."""
+    own = helm.template(crds__enabled=False)
+    [found] = [each for each in own if each["kind"] == "Deployment"]
+    for label in found["spec"]["template"]["metadata"]["labels"]:
+        with pytest.raises(HelmFailed, match="podLabels"):
+            helm.run("template", "capstan", chart.CHART, podLabels={label: "mine"})
+
+
 @pytest.mark.parametrize("name", ["replica", "image.version", "metrics.rules.enable"])
 def test_helm_names_a_value_that_does_not_exist(name: str, helm: Helm) -> None:
     with pytest.raises(HelmFailed) as error:

@@ -1,5 +1,6 @@
 {{/*
 The names and labels of the chart. Release names have at most 53 characters, so names fit in 63.
+A name may look like a number, for example 123: toYaml puts it in quotes then.
 */}}
 
 {{/* The name of the operator's objects. */}}
@@ -17,7 +18,7 @@ name.
 {{- end }}
 
 {{- define "capstan.serviceAccount" -}}
-{{ .Values.serviceAccount.name | default (include "capstan.name" .) }}
+{{ .Values.serviceAccount.name | default (include "capstan.name" .) | toYaml }}
 {{- end }}
 
 {{/* The label that selects the operator's pods. */}}
@@ -37,7 +38,7 @@ app.kubernetes.io/component: operator
 {{- define "capstan.labels" -}}
 {{ include "capstan.selector" . }}
 {{ include "capstan.role" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | toYaml }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}

@@ -284,3 +284,12 @@ def test_a_service_that_is_gone_or_broken_wakes_its_job() -> None:
     heard.informer.service("MODIFIED", {"metadata": metadata | {"broken": True}})
     assert heard.woken == [DIGITS] * 2
     assert heard.services[1:] == [("digits", True), ("digits", False)]
+
+
+def test_an_error_without_a_text_names_its_place() -> None:
+    try:
+        raise AssertionError
+    except AssertionError as error:
+        bare = error
+    assert kopf_client.described(bare).startswith(f"AssertionError: at {__file__}:")
+    assert kopf_client.described(ValueError("no")) == "ValueError: no"

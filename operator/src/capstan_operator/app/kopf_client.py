@@ -12,6 +12,7 @@ missing then.
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -218,8 +219,15 @@ async def _missing(path: str, answer: aiohttp.ClientResponse) -> str:
 
 
 def described(error: Exception) -> str:
-    """Return the text of an error for the log, of at most `MAX_FAULT` characters."""
-    return words.shortened(f"{type(error).__name__}: {error}", MAX_FAULT)
+    """Return the text of an error for the log, of at most `MAX_FAULT` characters.
+
+    An error without a text, such as a failed `assert` of a library, names its place.
+    """
+    text = str(error)
+    if not text:
+        frames = traceback.extract_tb(error.__traceback__)
+        text = f"at {frames[-1].filename}:{frames[-1].lineno}" if frames else "no text"
+    return words.shortened(f"{type(error).__name__}: {text}", MAX_FAULT)
 
 
 def _is_soon(after: str | None) -> bool:
