@@ -21,6 +21,23 @@ def test_such_a_layer_is_an_instance_of_the_class_of_keras(made: Any) -> None:
     assert not isinstance(tf.constant(1), layers.Layer)
 
 
+@pytest.mark.parametrize(
+    "kind, base",
+    [
+        (tf.layers.Dense, layers.Dense),
+        (tf.layers.Conv2DTranspose, layers.Conv2D),
+        (tf.layers.BatchNormalization, layers.BatchNormalization),
+        (layers.DepthwiseConv2D, layers.Conv2D),
+        (layers.Conv3DTranspose, layers.Conv3D),
+    ],
+)
+def test_a_layer_counts_as_the_layer_that_it_derives_from_in_tensorflow(
+    kind: Any, base: Any
+) -> None:
+    assert issubclass(kind, base)
+    assert not issubclass(base, kind)
+
+
 def names(variables: Any) -> list[str]:
     return [variable.op.name for variable in variables]
 

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from capstan.api import layers as _layers
 from capstan.api.absent import absent
 from capstan.api.layers.input_spec import InputSpec as InputSpec
 from capstan.keras.base_layer import Layer as Layer
 from capstan.keras.built_in import deserialize as deserialize
 from capstan.keras.inputs import Input as Input
 from capstan.keras.inputs import InputLayer as InputLayer
+from capstan.keras.layers import kinds as _kinds
 from capstan.keras.layers.advanced_activations import ELU as ELU
 from capstan.keras.layers.advanced_activations import LeakyReLU as LeakyReLU
 from capstan.keras.layers.advanced_activations import PReLU as PReLU
@@ -111,6 +113,8 @@ from capstan.keras.layers.wrappers import Bidirectional as Bidirectional
 from capstan.keras.layers.wrappers import TimeDistributed as TimeDistributed
 from capstan.keras.layers.wrappers import Wrapper as Wrapper
 from capstan.keras.objects import serialize_keras_object as serialize  # noqa: F401
+
+_kinds.register(globals(), _layers)
 
 Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
 Convolution2DTranspose, Convolution3DTranspose = Conv2DTranspose, Conv3DTranspose

@@ -1,0 +1,25 @@
+"""Which layers count as instances of others, as in TensorFlow, where they derive from them."""
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, Final
+
+_LIKE: Final = {"Conv2D": ("Conv2DTranspose", "DepthwiseConv2D"), "Conv3D": ("Conv3DTranspose",)}
+
+
+def register(classes: Mapping[str, Any], plain: ModuleType) -> None:
+    """Register virtual subclasses of the layers of Keras.
+
+    A layer of `plain`, which is `tf.layers`, counts as the layer of the same name. `Layer` itself
+    is registered already. A transposed or depthwise convolution counts as a convolution.
+    """
+    layers = {
+        name: kind
+        for name, kind in vars(plain).items()
+        if isinstance(kind, type) and issubclass(kind, plain.Layer) and kind is not plain.Layer
+    }
+    for name, kind in layers.items():
+        classes[name].register(kind)
+    for name, others in _LIKE.items():
+        for other in others:
+            classes[name].register(classes[other])
