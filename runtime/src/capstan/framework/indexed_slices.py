@@ -46,6 +46,12 @@ class IndexedSlices:
         """The operation that computes the values."""
         return self._values.op
 
+    def consumers(self) -> list[Any]:
+        """Return the operations that read the values, the indices or the dense shape."""
+        parts = (self._values, self._indices, self._dense_shape)
+        read = [op for part in parts if part is not None for op in part.consumers()]
+        return list(dict.fromkeys(read))
+
     @property
     def dtype(self) -> dtypes.DType:
         dtype: dtypes.DType = self._values.dtype

@@ -75,7 +75,7 @@ class EarlyStopping(Callback):
         self.best = self._compare.worst if self.baseline is None else self.baseline
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        value = self._compare.value(logs, "Early stopping")
+        value = self.get_monitor_value(logs)
         if value is None:
             return
         if self._compare.is_better(value, self.best):
@@ -89,6 +89,10 @@ class EarlyStopping(Callback):
             self.model.stop_training = True
             if self.restore_best_weights and self.best_weights is not None:
                 self.model.set_weights(self.best_weights)
+
+    def get_monitor_value(self, logs: Any) -> float | None:
+        """Return the value of the metric in the logs, or None after a warning."""
+        return self._compare.value(logs, "Early stopping")
 
     def on_train_end(self, logs: Any = None) -> None:
         if self.stopped_epoch > 0 and self.verbose > 0:
@@ -170,12 +174,12 @@ class ReduceLROnPlateau(Callback):
         value = self._compare.value(logs, "Reduce LR on plateau")
         if value is None:
             return
-        if self.cooldown_counter > 0:
+        if self.in_cooldown():
             self.cooldown_counter -= 1
             self.wait = 0
         if self._compare.is_better(value, self.best):
             self.best, self.wait = value, 0
-        elif self.cooldown_counter <= 0:
+        elif not self.in_cooldown():
             self.wait += 1
             if self.wait >= self.patience and rate > self.min_lr:
                 lower = max(rate * self.factor, self.min_lr)
@@ -184,6 +188,10 @@ class ReduceLROnPlateau(Callback):
                 if self.verbose > 0:
                     _say(f"\nEpoch {epoch + 1:05d}: ReduceLROnPlateau reducing learning rate to "
                           f"{lower}.")  # fmt: skip
+
+    def in_cooldown(self) -> bool:
+        """Return whether the epochs of `cooldown` after a reduction are not over."""
+        return self.cooldown_counter > 0
 
 
 def _learning_rate(model: Any) -> float:

@@ -226,3 +226,6 @@ class DenseHashTable(SharedDenseHashTable):
             key_dtype, value_dtype, default_value, empty_key, deleted_key, initial_num_buckets,
             None, name, checkpoint,
         )  # fmt: skip
+
+    insert_or_assign = SharedDenseHashTable.insert
+    erase = SharedDenseHashTable.remove

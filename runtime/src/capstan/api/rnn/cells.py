@@ -17,10 +17,23 @@ from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
-LSTMStateTuple = collections.namedtuple("LSTMStateTuple", ("c", "h"))
-"""The state of an LSTM: `c` is the memory, and `h` is the output."""
 
-LSTMStateTuple.__module__ = __name__
+class LSTMStateTuple(collections.namedtuple("LSTMStateTuple", ("c", "h"))):
+    """The state of an LSTM: `c` is the memory, and `h` is the output."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> Any:
+        """The type of both tensors.
+
+        Raises:
+            TypeError: they have different types.
+        """
+        memory, output = self
+        if memory.dtype != output.dtype:
+            raise TypeError(f"Inconsistent internal state: {memory.dtype} vs {output.dtype}")
+        return memory.dtype
 
 
 def zeros(size: Any, batch: Any, dtype: Any) -> Any:
