@@ -41,9 +41,15 @@ def test_a_sidecar_ends_with_its_task_and_the_pod_is_kept_with_its_log(story: St
         "restartPolicy": "Always",
         "command": ["sh", "-c", "trap 'exit 0' TERM; sleep infinity & wait"],
     }
-    template(job, "worker")["initContainers"] = [sidecar]
+    crashing = {**sidecar, "name": "crashing", "command": ["sh", "-c", "exit 1"]}
+    template(job, "worker")["initContainers"] = [sidecar, crashing]
     story.submit(job)
-    story.until_succeeded()
+    # The restarts of a sidecar are neither failures of the task nor a reason to wait for it.
+    status = story.until_succeeded()
+    assert {row["attempt"] for row in status["tasks"]} == {1}
+    assert status["runningSeconds"] > 0
+    found = story.pod("worker-0")["status"]["initContainerStatuses"]
+    assert next(each for each in found if each["name"] == "crashing")["restartCount"]
     story.until(lambda: story.pod("worker-0")["status"]["phase"] == "Succeeded", "the pod's end")
     assert "deletionTimestamp" not in story.pod("worker-0")["metadata"]
 

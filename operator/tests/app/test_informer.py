@@ -287,9 +287,7 @@ def test_a_service_that_is_gone_or_broken_wakes_its_job() -> None:
 
 
 def test_an_error_without_a_text_names_its_place() -> None:
-    try:
+    with pytest.raises(AssertionError) as raised:
         raise AssertionError
-    except AssertionError as error:
-        bare = error
-    assert kopf_client.described(bare).startswith(f"AssertionError: at {__file__}:")
+    assert kopf_client.described(raised.value).startswith(f"AssertionError: at {__file__}:")
     assert kopf_client.described(ValueError("no")) == "ValueError: no"
