@@ -2,6 +2,7 @@
 
 import asyncio
 import pathlib
+import socket
 from collections.abc import Iterator
 
 import aiohttp
@@ -131,6 +132,35 @@ def test_the_probes_say_why_they_are_red(watches: Watches, clock: Clock, port: i
         clock.now += STUCK_SECONDS + 1
         status, text = await answer(port, "/healthz", health, queue)
         assert (status, text) == (503, "a job has been waiting for a pass for 601 s")
+
+    asyncio.run(scenario())
+
+
+def has_ipv6() -> bool:
+    """Return whether this machine has a loopback address of IPv6."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", pytest.param("::1", marks=pytest.mark.skipif(not has_ipv6(), reason="no IPv6"))],
+)
+def test_without_a_host_the_probes_are_served_at_all_addresses(host: str, port: int) -> None:
+    """The pods of a cluster may have addresses of IPv6 only, and kubelets probe these."""
+
+    async def scenario() -> None:
+        queue = WorkQueue(Clock())
+        close = await probes.serve("", port, Health(), queue, Metrics(queue, now, 0))
+        try:
+            _, writer = await asyncio.open_connection(host, port)
+            writer.close()
+        finally:
+            await close()
 
     asyncio.run(scenario())
 

@@ -22,7 +22,7 @@ def test_without_flags_the_operator_serves_the_whole_cluster() -> None:
     assert (found.lease_namespace, found.lease_name, found.lease_seconds) == (
         ("default", "capstan-operator", 15)
     )
-    assert (found.listen_host, found.listen_port) == ("0.0.0.0", 8080)
+    assert (found.listen_host, found.listen_port) == ("", 8080)
     assert (found.node_lost_seconds, found.resync_seconds, found.verbose) == (300, 300, False)
     assert (found.progress_seconds, found.job_metrics) == (5, 100)
 
@@ -54,7 +54,7 @@ def test_the_lease_is_in_its_flag_s_namespace_else_the_pod_s_else_the_first_serv
     "listen, host, port",
     [
         ("127.0.0.1:9090", "127.0.0.1", 9090),
-        (":9090", "0.0.0.0", 9090),
+        (":9090", "", 9090),
         ("[::1]:9090", "::1", 9090),
         ("localhost:0", "localhost", 0),
     ],

@@ -41,7 +41,8 @@ async def serve(
 ) -> Callable[[], Awaitable[None]]:
     """Start the HTTP server, and return the function that stops it.
 
-    Raises errors.Invalid if the server cannot listen at `host` and `port`.
+    Without a `host`, the server listens at all addresses, of IPv4 and of IPv6. Raises
+    errors.Invalid if it cannot listen.
     """
 
     async def healthz(_: web.Request) -> web.Response:
@@ -64,7 +65,7 @@ async def serve(
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port).start()
+        await web.TCPSite(runner, host or None, port).start()
     except OSError as error:
         await runner.cleanup()
         message = f"cannot listen on {host}:{port}: {error.strerror}; choose another address"

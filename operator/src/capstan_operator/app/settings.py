@@ -30,6 +30,7 @@ class Settings:
     lease_name: str
     lease_seconds: float
     listen_host: str
+    """The host of the probes and metrics. Empty for all addresses."""
     listen_port: int
     node_lost_seconds: float
     resync_seconds: float
@@ -49,7 +50,7 @@ def read(arguments: Sequence[str]) -> Settings:
     options = _parser().parse_args(arguments)
     host, colon, port = options.listen.rpartition(":")
     if not (colon and port.isdecimal() and int(port) <= 65535):
-        message = f"must be HOST:PORT, such as 0.0.0.0:8080, not {options.listen!r}"
+        message = f"must be HOST:PORT or :PORT, such as :8080, not {options.listen!r}"
         raise Invalid((Fault("--listen", message),))
     for name in options.namespace:
         # For an impossible name, an API server only says that nothing is in the namespace.
@@ -79,7 +80,7 @@ def read(arguments: Sequence[str]) -> Settings:
         lease_namespace=options.lease_namespace or _own_namespace(options.namespace),
         lease_name=options.lease_name,
         lease_seconds=options.lease_duration,
-        listen_host=host.strip("[]") or "0.0.0.0",
+        listen_host=host.strip("[]"),
         listen_port=int(port),
         node_lost_seconds=options.node_lost_seconds,
         resync_seconds=options.resync_seconds,
@@ -121,8 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--lease-duration", metavar="SECONDS", type=float, default=15.0,
         help="the time without a renewal after which another process may lead"
         " (default: %(default)g)")  # fmt: skip
-    add("--listen", metavar="HOST:PORT", default="0.0.0.0:8080",
-        help="the address of /healthz, /readyz and /metrics (default: %(default)s)")  # fmt: skip
+    add("--listen", metavar="HOST:PORT", default=":8080",
+        help="the address of /healthz, /readyz and /metrics; without a host all addresses, of IPv4"
+        " and of IPv6 (default: %(default)s)")  # fmt: skip
     add("--node-lost-seconds", metavar="SECONDS", type=float, default=300.0,
         help="a node that is not ready for this time is lost, with its pods"
         " (default: %(default)g)")  # fmt: skip
