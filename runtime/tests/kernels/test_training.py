@@ -15,10 +15,16 @@ from hypothesis import strategies as st
 from capstan import errors
 from capstan.core import dtypes, recording, tensor_shape
 from capstan.core.resource_name import ResourceName
+from capstan.framework import opdef
 from capstan.framework.raw import raw
 from capstan.kernels import registry, regularized_formulas, training
 from capstan.resources import containers, variable
 
+TARGETS = {
+    *("var", "accum", "accum_update", "gradient_accumulator", "gradient_squared_accumulator"),
+    *("m", "v", "ms", "mom", "mg", "linear"),
+}
+"""The names of the variables that updates change."""
 SHAPES = [(), (0,), (3,), (2, 5), (training.BLOCK,), (3, training.BLOCK // 2 + 1)]
 
 
@@ -227,6 +233,29 @@ def test_a_matrix_of_row_numbers_is_refused_although_its_shape_is_known_only_in_
     update = raw.SparseApplyAdagrad(*cells.refs, 0.1, grad, indices)
     with pytest.raises(errors.InvalidArgumentError, match="indices must be one-dimensional"):
         cells.runner.run(update, {indices: np.array([[0, 1], [2, 3]]), grad: np.ones((2, 2, 3))})
+    cells.check(*cells.values)
+
+
+@pytest.mark.parametrize("op", training.UPDATES)
+def test_a_hyperparameter_is_a_scalar_although_its_shape_is_known_only_in_the_step(op: str) -> None:
+    names = [argument.name for argument in opdef.lookup(op).input_arguments]
+    count = next(place for place, name in enumerate(names) if name not in TARGETS)
+    cells = Cells(*names[:count], shape=(2,))
+    inputs = {
+        name: raw.Placeholder(dtype={"indices": dtypes.int32, "global_step": dtypes.int64}.get(
+            name, dtypes.float64))
+        for name in names[count:]
+    }  # fmt: skip
+    update = getattr(raw, op)(*cells.refs, *inputs.values())
+    fed = {name: np.array(1) for name in inputs}
+    fed |= {name: np.ones(2) for name in ("grad", "delta") if name in inputs}
+    fed |= {"indices": np.arange(2, dtype=np.int32)} if "indices" in inputs else {}
+    for name in inputs.keys() - {"grad", "delta", "indices"}:
+        given = {**fed, name: np.array([1])}
+        feeds = {tensor: given[each].astype(tensor.dtype.as_numpy_dtype)
+                 for each, tensor in inputs.items()}  # fmt: skip
+        with pytest.raises(errors.InvalidArgumentError, match=rf"{name} is not a scalar: \[1\]"):
+            cells.runner.run(update, feeds)
     cells.check(*cells.values)
 
 

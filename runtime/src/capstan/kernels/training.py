@@ -97,8 +97,10 @@ def _update(
     at = count + gradient
     call = _compiled(node, formula, count, at, scratch)
     dtype, is_host = np.dtype(node.attrs["T"].as_numpy_dtype), node.hardware.is_host
+    check_scalars = training_cells.scalars(node, count)
 
     def apply(*inputs: Any) -> Cell:
+        check_scalars(inputs)
         cells: Sequence[Cell] = inputs[:count]
         grad = inputs[at]
         if not (is_host or grad.flags.c_contiguous):

@@ -4,18 +4,22 @@ An update of several variables takes their locks in the order of `variable.in_lo
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from capstan.core import dtypes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.framework import opdef
 from capstan.kernels.registry import NodeContext
 from capstan.kernels.rejection import invalid
 from capstan.resources import variable
 
 Cell = variable.Variable
+
+_ARRAYS: Final = ("grad", "delta", "indices")
+"""The names of the inputs of updates that are neither variables nor hyperparameters."""
 
 
 def precision(node: NodeContext) -> Callable[[Iterable[Array]], Sequence[Array]]:
@@ -25,6 +29,27 @@ def precision(node: NodeContext) -> Callable[[Iterable[Array]], Sequence[Array]]
 
 def _wide(arrays: Iterable[Array]) -> Sequence[Array]:
     return [array.astype(np.float32) for array in arrays]
+
+
+def scalars(node: NodeContext, count: int) -> Callable[[Sequence[Any]], None]:
+    """Return a function that checks the hyperparameters among the inputs of an update.
+
+    The first `count` inputs are variables. The function raises InvalidArgumentError if a
+    hyperparameter is not a scalar. It does not look at those that are known to be scalars.
+    """
+    arguments = opdef.lookup(node.op).input_arguments
+    unknown = [
+        (index, argument.name)
+        for index, argument in enumerate(arguments)
+        if index >= count and argument.name not in _ARRAYS and node.input_shapes[index] != ()
+    ]
+
+    def check(inputs: Sequence[Any]) -> None:
+        for index, name in unknown:
+            if inputs[index].ndim:
+                raise invalid(f"{name} is not a scalar: {show(inputs[index].shape)}")
+
+    return check
 
 
 def same_type(cells: Sequence[Cell], arrays: Sequence[Array], dtype: np.dtype[Any]) -> None:

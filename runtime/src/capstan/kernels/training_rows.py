@@ -40,8 +40,10 @@ def update(
         allocate, attrs, widen = node.hardware.allocate, node.attrs, training_cells.precision(node)
         record = functools.partial(_recorded, node, formula, count, gradient, scratch)
         in_place = cpu_tables.Rows(record, count) if node.hardware.is_host else None
+        check_scalars = training_cells.scalars(node, count)
 
         def apply(*inputs: Any) -> Cell:
+            check_scalars(inputs)
             cells: Sequence[Cell] = inputs[:count]
             numbers = list(inputs[count:])
             grad, indices = numbers.pop(gradient), numbers.pop(gradient)
@@ -229,8 +231,10 @@ def _change_alone(
 
 
 def _are_same(numbers: Sequence[Array]) -> bool:
-    """Return whether all nodes have the same hyperparameter."""
+    """Return whether all nodes have the same hyperparameter, a scalar."""
     first = numbers[0]
+    if first.ndim:
+        return False
     return len(set(map(id, numbers))) == 1 or all(own == first for own in numbers)
 
 
