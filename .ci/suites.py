@@ -74,11 +74,11 @@ def stages(mode: str, seed: int) -> list[Stage]:
     commands, control_plane, nodes = e2e(mode, seed)
     style = make("style", CHECKERS, "--jobs=2", "lint", "types", "layers", "docs")
     programs = make("programs", GO, "programs")
-    halves = [runtime, operator, runtime_alone, operator_alone]
+    halves = (runtime, operator, runtime_alone, operator_alone)
     strict = on_a_gpu("runtime-strict", "tests.strict_everywhere", seed)
     # The stories on a Kubernetes spend much of their time in pauses.
     if mode == "soak":
-        return [[[programs]], [halves, [control_plane, nodes]]]
+        return [[[programs]], [[*halves, whole_on_a_strict_device(seed)], [control_plane, nodes]]]
     return [[[style]], [[programs]], [[*halves, strict, commands], [control_plane, nodes]]]
 
 
@@ -161,6 +161,18 @@ def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
         *("-n", WORKERS, "-m", "not alone and not soak"),
         *(f"tests/{path}" for path in (*paths, "train")),
         *(f"--ignore=tests/{file}" for file in ignored),
+    )
+
+
+def whole_on_a_strict_device(seed: int) -> Suite:
+    """Return the suite that runs further tests of the runtime with a strict device in each task:
+    those of the interface, Keras and estimators, which seldom depend on the device.
+    """
+    return pytest(
+        *("runtime-strict-whole", "runtime", CHECKERS, "-p", "tests.strict_everywhere"),
+        *("--hypothesis-profile=fast", f"--hypothesis-seed={seed}"),
+        *("-p", "randomly", f"--randomly-seed={seed}", "-n", WORKERS, "-m", "not alone"),
+        *(f"tests/{path}" for path in ("api", "estimator", "keras", "services", "train")),
     )
 
 
