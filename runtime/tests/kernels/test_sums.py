@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import capstan as tf
 from capstan.kernels import sums
 
 
@@ -63,3 +64,19 @@ def test_infinity_and_nan_stay_in_their_rows(axis: int) -> None:
 def test_wrong_axes_are_refused_as_by_numpy(axes: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="axis"):
         sums.total(np.ones((100, 100), np.float32), axes)
+
+
+@pytest.mark.parametrize("axes", [[0, 0], [1, -1], [0, 1, -2]])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_an_axis_that_repeats_counts_once(axes: list[int], is_known: bool) -> None:
+    """TensorFlow 1.15 reduces along each axis once. TensorFlow 2 refuses such axes."""
+    values = np.arange(1, 7).reshape(2, 3)
+    x = tf.constant(values) if is_known else tf.placeholder(tf.int64)
+    along = tf.constant(axes) if is_known else tf.placeholder(tf.int32)
+    totals = [tf.reduce_sum(x, along), tf.reduce_max(x, along), tf.reduce_mean(x, along, True)]
+    once = tuple({axis % 2 for axis in axes})
+    with tf.Session() as session:
+        found = session.run(totals, None if is_known else {x: values, along: axes})
+    assert found[0].tolist() == values.sum(once).tolist()
+    assert found[1].tolist() == values.max(once).tolist()
+    assert found[2].tolist() == (values.sum(once, keepdims=True) // (6 // found[2].size)).tolist()

@@ -61,16 +61,10 @@ REDUCTIONS = ["reduce_sum", "reduce_mean", "reduce_max", "reduce_prod"]
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_axes_that_repeat_or_are_a_matrix_are_refused(v1: Any, name: str) -> None:
+def test_axes_that_are_a_matrix_are_refused(v1: Any, name: str) -> None:
     for module in (v1, capstan):
-        repeats = pytest.raises(
-            module.errors.InvalidArgumentError,
-            match="Invalid reduction arguments: Axes contains duplicate dimension: 1",
-        )
-        with module.Graph().as_default(), module.Session() as session:
+        with module.Graph().as_default():
             reduce = getattr(module, name)
-            with repeats:
-                session.run(reduce(module.constant(LOGITS), [1, 1]))
             with pytest.raises(ValueError, match="Shape must be at most rank 1 but is rank 2"):
                 reduce(module.constant(LOGITS), [[0, 1]])
 

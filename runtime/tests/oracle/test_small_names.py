@@ -129,19 +129,6 @@ def test_a_path_becomes_text(v1: Any) -> None:
         assert module.compat.path_to_str("a/./b") == "a/./b"
 
 
-@pytest.mark.parametrize("axes", [[1, -1], [-1, 1], [0, 1, -2]])
-def test_an_axis_that_repeats_from_the_back_is_refused(v1: Any, axes: Any) -> None:
-    for module in (v1, tf):
-        with module.Graph().as_default(), module.Session() as session:
-            given = module.placeholder(module.int32, [None])
-            total = module.reduce_sum(module.constant([[1.0, 2.0]] * 3), given)
-            with pytest.raises(
-                module.errors.InvalidArgumentError,
-                match="Invalid reduction arguments: Axes contains duplicate dimension",
-            ):
-                session.run(total, {given: axes})
-
-
 def values(tf: Any, program: Any) -> Any:
     with tf.Graph().as_default(), tf.Session() as session:
         return [np.asarray(value) for value in session.run(program(tf))]

@@ -17,24 +17,19 @@ _MANY: Final = 1_024
 """From so many short rows on, a transposed copy is reduced faster than the rows."""
 
 
-def _axes(node: NodeContext) -> Callable[[Array], tuple[int, ...]]:
-    """Return a function that reads the axes. Constant axes are read once, here."""
+def _axes(node: NodeContext) -> Callable[[Array, Array], tuple[int, ...]]:
+    """Return a function that reads the axes of an array. Constant axes are read once, here."""
     shape, known = node.input_shapes[0], node.constants.get(1)
-    rank = None if shape is None else len(shape)
-    if known is None:
-        return lambda axes: _read_axes(axes, rank)
-    axes = _read_axes(known, rank)
-    return lambda _: axes
+    if known is None or shape is None:
+        return lambda x, axes: _distinct(axes, x.ndim)
+    axes = _distinct(known, len(shape))
+    return lambda *_: axes
 
 
-def _read_axes(axes: Array, rank: int | None) -> tuple[int, ...]:
-    """Return the axes. Without the rank, 1 and -1 may be the same axis, which NumPy refuses."""
-    found = tuple(axes.ravel().tolist())
-    places = [axis % rank for axis in found] if rank else found
-    if len(set(places)) < len(found):
-        twice = next(axis for axis in places if places.count(axis) > 1)
-        raise invalid(f"Invalid reduction arguments: Axes contains duplicate dimension: {twice}")
-    return found
+def _distinct(axes: Array, rank: int) -> tuple[int, ...]:
+    """Return the axes. An axis that repeats, such as 1 and -1, counts once, as in TensorFlow 1."""
+    places = {axis + rank if axis < 0 else axis: axis for axis in axes.ravel().tolist()}
+    return tuple(places.values())
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
@@ -45,7 +40,7 @@ def _reduction(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
         reduce: Function = sums.total if ufunc is np.add else ufunc.reduce
 
         def run(x: Array, axes: Array, out: Array | None = None) -> Any:
-            return reduce(x, axes_in(axes), dtype, out, keep)
+            return reduce(x, axes_in(x, axes), dtype, out, keep)
 
         return run
 
@@ -64,17 +59,17 @@ def _extremum(method: str, bound: str) -> Callable[[NodeContext], Function]:
 
         def run(x: Array, axes: Array, out: Array | None = None) -> Any:
             if x.size:
-                if _has_short_rows(x, axes_in(axes)):
+                if _has_short_rows(x, axes_in(x, axes)):
                     # NumPy calls a loop for each row, but not for each column.
                     found = ufunc.reduce(x.reshape(-1, x.shape[-1]).T.copy(), 0)
                     return into(found.reshape(x.shape[:-1] + (1,) * keep), out)
                 if out is None or is_on_host(out):
-                    return getattr(x, method)(axes_in(axes), out, keep)
+                    return getattr(x, method)(axes_in(x, axes), out, keep)
                 # With `out`, CuPy 14.2 takes the result of `min` for its dtype.
-                np.copyto(out, getattr(x, method)(axes_in(axes), None, keep))
+                np.copyto(out, getattr(x, method)(axes_in(x, axes), None, keep))
                 return out
             # A sum has the right shape.
-            nothing = np.asarray(x.sum(axes_in(axes), x.dtype, out, keepdims=keep), like=x)
+            nothing = np.asarray(x.sum(axes_in(x, axes), x.dtype, out, keepdims=keep), like=x)
             nothing.fill(start)
             return nothing
 
@@ -106,14 +101,14 @@ def _mean(node: NodeContext) -> Function:
 
     def mean(x: Array, axes: Array, out: Array | None = None) -> Any:
         if is_narrow:
-            total = np.asarray(reduce(x, axes_in(axes), np.int64, None, keep))
+            total = np.asarray(reduce(x, axes_in(x, axes), np.int64, None, keep))
             quotient = _integer_mean(total, x.size // total.size if total.size else 1)
             if out is None:
                 return np.asarray(quotient).astype(numpy_type)
             np.copyto(out, quotient, casting="unsafe")
             return out
         # The sum is `out`, a new array or a scalar, so it may be divided in place.
-        total = reduce(x, axes_in(axes), numpy_type, out, keep)
+        total = reduce(x, axes_in(x, axes), numpy_type, out, keep)
         count = x.size // total.size if total.size else 1
         return divide(total, count, out)
 
@@ -132,7 +127,7 @@ def _truth(method: str) -> Callable[[NodeContext], Function]:
 
         def run(x: Array, axes: Array, out: Array | None = None) -> Any:
             # The order of these arguments differs between array types.
-            return getattr(x, method)(axis=axes_in(axes), out=out, keepdims=keep)
+            return getattr(x, method)(axis=axes_in(x, axes), out=out, keepdims=keep)
 
         return run
 
@@ -214,7 +209,7 @@ def _euclidean_norm(node: NodeContext) -> Function:
 
     def norm(x: Array, axes: Array) -> Any:
         square = np.multiply(x, np.conjugate(x) if dtype.is_complex else x)
-        total = reduce(square, axes_in(axes), target, None, keep)
+        total = reduce(square, axes_in(x, axes), target, None, keep)
         if dtype.is_floating or dtype.is_complex:
             return np.sqrt(total)
         return np.sqrt(np.asarray(total).astype(np.float64)).astype(target)

@@ -34,7 +34,8 @@ def _reduced_value(reduce: np.ufunc) -> facts.ValueRule:
         x, axes = values
         if x.dtype.kind != "i" or not 0 < x.size <= rules.MAX_ELEMENTS:
             return None
-        axis, keep = tuple(axes.ravel().tolist()), bool(ctx.attrs["keep_dims"])
+        axis = tuple({_axis(each, x.ndim) for each in axes.ravel().tolist()})
+        keep = bool(ctx.attrs["keep_dims"])
         return np.asarray(reduce.reduce(x, axis=axis, dtype=x.dtype, keepdims=keep))
 
     return value
