@@ -324,6 +324,12 @@ def test_a_restored_iterator_goes_on_at_its_place_with_the_same_shuffling() -> N
         assert sorted(before + rest) == list(range(50))
 
 
+@pytest.mark.parametrize("weights", [[1, 1], np.array([1, 2]), np.array([0.5, 0.5], np.float16)])
+def test_the_weights_of_datasets_are_floats(weights: Any) -> None:
+    with pytest.raises(TypeError, match="`weights` must be convertible to a tensor of"):
+        tf.data.experimental.sample_from_datasets([Dataset.range(3)] * 2, weights)
+
+
 def test_samples_come_from_the_datasets_with_a_weight_until_all_are_at_their_end() -> None:
     datasets = [Dataset.range(3), Dataset.range(10, 14)]
     weights = Dataset.from_tensors([0.0, 1.0]).repeat(4)

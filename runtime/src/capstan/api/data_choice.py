@@ -74,7 +74,7 @@ def sample_from_datasets(
 
     Raises:
         ValueError: the number of weights differs from the number of datasets.
-        TypeError: the datasets have different types.
+        TypeError: the datasets have different types, or the weights are no floats.
     """
     count = len(datasets)
     numbers: Any = RandomDataset(seed)
@@ -84,6 +84,10 @@ def sample_from_datasets(
     tensor = convert.convert_to_tensor(
         [1.0] * count if weights is None else weights, name="weights"
     )
+    if tensor.dtype.base_dtype not in (dtypes.float32, dtypes.float64):
+        raise TypeError(
+            "`weights` must be convertible to a tensor of `tf.float32` or `tf.float64` elements."
+        )
     if not tensor.shape.is_compatible_with([count]):
         raise ValueError("`weights` must be a vector of length `len(datasets)`.")
     return _directed(numbers.map(lambda number: _chosen(number, tensor)), datasets)
