@@ -260,7 +260,7 @@ def test_only_a_scope_is_rounded() -> None:
             "block",
             {
                 f"block/{name}_quant"
-                for name in ("right/weights", "right/conv", "add/activation_Add")
+                for name in ("right/weights", "right/conv", "add/activation_AddV2")
             },
         ),
     ],

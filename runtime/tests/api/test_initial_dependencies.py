@@ -52,7 +52,7 @@ def test_only_what_reads_a_variable_is_copied() -> None:
     x = tf.Variable(1.0, name="x")
     constant = tf.constant(2.0) * 3.0
     y = tf.Variable(constant + x, name="y")
-    assert y.initial_value.op.type == "Add"
+    assert y.initial_value.op.type == "AddV2"
     start = y.initializer.inputs[1]
     assert start.op.name == f"{y.initial_value.op.name}_y"
     assert start.op.inputs[0] is constant

@@ -43,7 +43,7 @@ def test_a_tensor_from_outside_comes_through_a_switch() -> None:
         "Switch cond/mul/Switch (x:0, cond/pred_id:0)",
         "Mul cond/mul (cond/mul/Switch:1, cond/mul/Switch:1)",
         "Const cond/add/y (^cond/switch_t)",
-        "Add cond/add (cond/mul:0, cond/add/y:0)",
+        "AddV2 cond/add (cond/mul:0, cond/add/y:0)",
         "Switch cond/Switch_1 (x:0, cond/pred_id:0)",
         "Merge cond/Merge (cond/Switch_1:0, cond/add:0)",
     ]
@@ -80,7 +80,7 @@ def test_a_tensor_reaches_a_nested_conditional_through_both_switches() -> None:
         "Identity cond/cond/pred_id (cond/cond/Switch/Switch:1)",
         "Switch cond/cond/add/Switch (x:0, cond/pred_id:0)",
         "Switch cond/cond/add/Switch_1 (cond/cond/add/Switch:1, cond/cond/pred_id:0)",
-        "Add cond/cond/add (cond/cond/add/Switch_1:1, cond/cond/add/Switch_1:1)",
+        "AddV2 cond/cond/add (cond/cond/add/Switch_1:1, cond/cond/add/Switch_1:1)",
         "Const cond/cond/mul/x (^cond/cond/switch_f)",
         "Switch cond/cond/mul/Switch (cond/cond/add/Switch:1, cond/cond/pred_id:0)",
         "Mul cond/cond/mul (cond/cond/mul/x:0, cond/cond/mul/Switch:0)",

@@ -383,8 +383,8 @@ def test_a_constant_is_independent_of_its_source_array() -> None:
 @pytest.mark.parametrize(
     "build, op, name",
     [
-        (lambda x: x + 1, "Add", "add"),
-        (lambda x: 1 + x, "Add", "add"),
+        (lambda x: x + 1, "AddV2", "add"),
+        (lambda x: 1 + x, "AddV2", "add"),
         (lambda x: x - 1, "Sub", "sub"),
         (lambda x: 1 - x, "Sub", "sub"),
         (lambda x: x * 2, "Mul", "mul"),
@@ -399,7 +399,7 @@ def test_a_constant_is_independent_of_its_source_array() -> None:
         (lambda x: 2**x, "Pow", "pow"),
         (lambda x: x @ np.ones((2, 2)), "MatMul", "matmul"),
         (lambda x: np.ones((2, 2)) @ x, "MatMul", "matmul"),
-        (lambda x: np.ones((2, 2)) + x, "Add", "add"),
+        (lambda x: np.ones((2, 2)) + x, "AddV2", "add"),
         (lambda x: x < 1, "Less", "Less"),
         (lambda x: x <= 1, "LessEqual", "LessEqual"),
         (lambda x: x > 1, "Greater", "Greater"),
@@ -452,7 +452,7 @@ def test_the_quotient_of_integers_is_a_float(kind: Any, quotient: Any) -> None:
         ),
         (
             lambda: tf.constant(1) + tf.constant(1.0),
-            "Input 'y' of 'Add' Op has type float32 that does not match type int32 of "
+            "Input 'y' of 'AddV2' Op has type float32 that does not match type int32 of "
             "argument 'x'.",
         ),
     ],

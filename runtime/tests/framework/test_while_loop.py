@@ -34,7 +34,7 @@ def test_a_loop_variable_enters_is_merged_and_leaves(graph: Any) -> None:
         "Switch while/Switch (while/Merge:0, while/LoopCond:0)",
         "Identity while/Identity (while/Switch:1)",
         "Enter while/add/Enter (x:0)",
-        "Add while/add (while/Identity:0, while/add/Enter:0)",
+        "AddV2 while/add (while/Identity:0, while/add/Enter:0)",
         "NextIteration while/NextIteration (while/add:0)",
         "Exit while/Exit (while/Switch:0)",
     ]

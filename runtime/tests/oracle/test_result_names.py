@@ -64,6 +64,31 @@ RESULTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda tf, x: [x + 1.0, 1.0 + x, x + x],
+    "joined strings": lambda tf, x: tf.constant("a") + "b",
+    "size of complex numbers": lambda tf, x: abs(tf.complex(x, x)),
+    "uniform numbers": lambda tf, x: tf.random_uniform([2, 3], 1.0, 2.0),
+    "normal numbers": lambda tf, x: tf.random_normal([2, 3]),
+    "bounded numbers": lambda tf, x: tf.truncated_normal([2, 3]),
+    "initial weights": lambda tf, x: tf.get_variable("w", [2, 3]),
+    "logistic loss": lambda tf, x: tf.nn.sigmoid_cross_entropy_with_logits(labels=x, logits=x),
+    "weighted loss": lambda tf, x: tf.nn.weighted_cross_entropy_with_logits(x, x, 2.0),
+    "batch normalization": lambda tf, x: tf.nn.batch_normalization(x, x, x, x, x, 0.1),
+    "fused normalization": lambda tf, x: tf.compat.v1.nn.fused_batch_norm(
+        tf.reshape(x, [1, 1, 3, 3]), x[0], x[0]
+    ),
+    "sum of an unknown rank": lambda tf, x: tf.reduce_sum(tf.placeholder(tf.float32)),
+    "counted": lambda tf, x: tf.count_nonzero(x),
+    "either": lambda tf, x: tf.logical_xor(x > 1.0, x > 2.0),
+    "sequences": lambda tf, x: tf.nn.conv1d(x[None], x[None], 1, "SAME"),
+    "polynomial": lambda tf, x: tf.math.polyval([x, x], x),
+    "adjoint": lambda tf, x: tf.linalg.adjoint(x),
+    "compared variable": lambda tf, x: tf.get_variable("v", [], use_resource=True) < x,
+    "global step": lambda tf, x: tf.train.create_global_step(),
+}
+
+
 def _within(tf: Any, x: Any, scope: str) -> Any:
     with tf.name_scope(scope):
         return x + 1.0
@@ -78,6 +103,67 @@ def names(tf: Any, results: Callable[[Any, Any], Any]) -> list[str]:
 @pytest.mark.parametrize("results", RESULTS.values(), ids=RESULTS)
 def test_results_have_the_names_of_tensorflow(v1: Any, results: Callable[[Any, Any], Any]) -> None:
     assert names(tf, results) == names(v1, results)
+
+
+def operations(tf: Any, results: Callable[[Any, Any], Any]) -> list[tuple[str, str]]:
+    """Return the names and types of all operations. The functions of 1.15 still add by Add."""
+    with tf.Graph().as_default() as graph:
+        results(tf, tf.placeholder(tf.float32, [3, 3]))
+        return sorted((op.name, op.type.removesuffix("V2")) for op in graph.get_operations())
+
+
+@pytest.mark.parametrize("results", OPERATIONS.values(), ids=OPERATIONS)
+def test_inner_operations_have_the_names_and_types_of_tensorflow(
+    v1: Any, results: Callable[[Any, Any], Any]
+) -> None:
+    assert operations(tf, results) == operations(v1, results)
+
+
+CLIPPED: dict[str, tuple[Callable[[Any], Any], set[str]]] = {
+    "norm": (
+        lambda x: tf.clip_by_norm(x, 1.0, name="c"),
+        {
+            "c", "c/mul", "c/Const", "c/Sum", "c/Greater/y", "c/Greater", "c/ones_like", "c/Select",
+            "c/Sqrt", "c/Select_1", "c/mul_1/y", "c/mul_1", "c/Maximum/y", "c/Maximum", "c/truediv",
+        },
+    ),
+    "global norm": (
+        lambda x: tf.clip_by_global_norm([x], 1.0, use_norm=tf.constant(2.0, name="n"), name="c"),
+        {
+            "n", "c/truediv/x", "c/truediv", "c/Const", "c/truediv_1/y", "c/truediv_1", "c/Minimum",
+            "c/mul/x", "c/mul", "c/IsFinite", "c/Const_1", "c/Select", "c/mul_1", "c/c/_0",
+        },
+    ),
+    "sum": (
+        lambda x: tf.reduce_logsumexp(x, name="c"),
+        {
+            "c/Max", "c/Const", "c/IsFinite", "c/zeros_like", "c/Select", "c/StopGradient", "c/Sub",
+            "c/Exp", "c/Const_1", "c/Sum", "c/Log", "c/Shape", "c/Reshape", "c/Add",
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("build, expected", CLIPPED.values(), ids=CLIPPED)
+def test_operations_have_the_names_of_tensorflow_1(
+    build: Callable[[Any], Any], expected: set[str]
+) -> None:
+    """TensorFlow 2 has other operations. Those of 1.15 are listed here."""
+    with tf.Graph().as_default() as graph:
+        build(tf.placeholder(tf.float32, [2], name="x"))
+        assert {op.name for op in graph.get_operations()} - {"x"} == expected
+
+
+def test_a_sum_of_strings_is_an_older_operation() -> None:
+    assert (tf.constant("a") + "b").op.type == "Add"
+
+
+def test_states_of_zeros_have_a_scope_of_their_own() -> None:
+    """Their names would otherwise shift the names of the tensors of the program."""
+    with tf.Graph().as_default() as graph:
+        cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(4)])
+        cell.zero_state(2, tf.float32)
+        assert {op.name.split("/")[0] for op in graph.get_operations()} == {"MultiRNNCellZeroState"}
 
 
 @pytest.mark.parametrize("key", ["keep_prob", "rate"])

@@ -248,7 +248,7 @@ def split(
     Raises:
         ValueError: the number of parts is unknown, or the axis cannot be split into equal parts.
     """
-    sizes = convert.convert_to_tensor(num_or_size_splits, name="num_or_size_splits")
+    sizes = convert.convert_to_tensor(num_or_size_splits)
     numbers = int | np.integer | tensor_shape.Dimension
     if sizes.shape.ndims == 0 and isinstance(num_or_size_splits, numbers):
         return raw.Split(axis, value, num_split=int(num_or_size_splits), name=name)

@@ -200,7 +200,7 @@ def sampled_softmax_loss(
         remove_accidental_hits, partition_strategy, name, seed,
     )  # fmt: skip
     return losses_ops.softmax_cross_entropy_with_logits_v2(
-        labels=raw.StopGradient(targets), logits=logits
+        labels=raw.StopGradient(targets, name="labels_stop_gradient"), logits=logits
     )
 
 

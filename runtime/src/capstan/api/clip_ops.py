@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import reduce_ops
+from capstan.api import array_ops, creation_ops, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.framework import convert, indexed_slices
 from capstan.framework.raw import raw
@@ -40,24 +40,25 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     """
     with scoped(name, "clip_by_norm", (t, clip_norm)) as scope:
         values = convert.convert_to_tensor(_values(t), name="t")
-        squares = reduce_ops.reduce_sum(raw.Square(values), axes, keepdims=True)
+        squares = reduce_ops.reduce_sum(values * values, axes, keepdims=True)
         # The gradient of the square root is infinite at 0, so 0 becomes 1 before the root is taken.
-        is_positive = raw.Greater(squares, 0)
-        safe = raw.SelectV2(is_positive, squares, raw.OnesLike(squares))
-        norm = raw.SelectV2(is_positive, raw.Sqrt(safe), squares)
-        scaled = raw.Mul(values, clip_norm)
+        is_positive = squares > 0
+        safe = raw.Select(is_positive, squares, creation_ops.ones_like(squares))
+        norm = raw.Select(is_positive, raw.Sqrt(safe), squares)
+        scaled = values * clip_norm
         values.shape.merge_with(scaled.shape)
-        return _like(t, raw.RealDiv(scaled, raw.Maximum(norm, clip_norm), name=scope))
+        return _like(t, raw.Identity(scaled / raw.Maximum(norm, clip_norm), name=scope))
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
     """Scale a tensor down if its L2 norm divided by its size is above `clip_norm`."""
     with scoped(name, "clip_by_average_norm", (t, clip_norm)) as scope:
         t = convert.convert_to_tensor(t, name="t")
-        count = raw.Cast(raw.Size(t), DstT=t.dtype.base_dtype)
-        inverse = raw.Mul(count, raw.Rsqrt(reduce_ops.reduce_sum(raw.Square(t))))
-        bound = raw.RealDiv(raw.OnesLike(inverse), clip_norm)
-        return raw.Mul(raw.Mul(t, clip_norm), raw.Minimum(inverse, bound), name=scope)
+        count = raw.Cast(array_ops.size(t), DstT=t.dtype.base_dtype)
+        inverse = raw.Rsqrt(reduce_ops.reduce_sum(t * t))
+        one = convert.constant(1.0, t.dtype.base_dtype)
+        scale = raw.Minimum(inverse * count, one / clip_norm)
+        return raw.Identity(t * clip_norm * scale, name=scope)
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Any:
@@ -69,8 +70,9 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Any:
     tensors = _sequence(t_list)
     with scoped(name, "global_norm", tensors):
         halves = [raw.L2Loss(_values(tensor)) for tensor in tensors if tensor is not None]
-        total = raw.Mul(reduce_ops.reduce_sum(raw.Pack(halves)), 2)
-        return raw.Sqrt(total, name="global_norm")
+        total = reduce_ops.reduce_sum(raw.Pack(halves, name="stack"))
+        two = convert.constant(2.0, total.dtype)
+        return raw.Sqrt(total * two, name="global_norm")
 
 
 def clip_by_global_norm(
@@ -87,11 +89,11 @@ def clip_by_global_norm(
     tensors = _sequence(t_list)
     norm = global_norm(tensors, name) if use_norm is None else use_norm
     with scoped(name, "clip_by_global_norm", (*tensors, clip_norm)) as scope:
-        inverse = raw.RealDiv(1.0, norm)
+        inverse = 1.0 / norm
         one = convert.constant(1.0, inverse.dtype)
-        smaller = raw.Minimum(inverse, raw.RealDiv(one, clip_norm))
+        scale = clip_norm * raw.Minimum(inverse, one / clip_norm)
         nan = convert.constant(float("nan"), inverse.dtype)
-        scale = raw.Select(raw.IsFinite(norm), raw.Mul(smaller, clip_norm), nan)
+        scale = raw.Select(raw.IsFinite(norm), scale, nan)
         clipped = [
             _scaled(tensor, scale, f"{scope}_{index}") for index, tensor in enumerate(tensors)
         ]
@@ -118,7 +120,7 @@ def _scaled(tensor: Any, scale: Any, name: str) -> Any:
         return None
     values = _values(tensor)
     with values.graph.colocate_with(values.op):
-        scaled = raw.Identity(raw.Mul(values, scale), name=name)
+        scaled = raw.Identity(values * scale, name=name)
     return _like(tensor, scaled)
 
 

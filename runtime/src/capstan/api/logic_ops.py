@@ -3,7 +3,6 @@
 from typing import Any
 
 from capstan.api import plain
-from capstan.api.scoped import scoped
 from capstan.framework.raw import raw
 
 __all__ = [
@@ -26,6 +25,6 @@ logical_not = plain.function("logical_not", "LogicalNot", "Return where x is fal
 
 
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Any:
-    with scoped(name, "LogicalXor", (x, y)) as scope:
-        not_both = raw.LogicalNot(raw.LogicalAnd(x, y))
-        return raw.LogicalAnd(raw.LogicalOr(x, y), not_both, name=scope)
+    # Only the last operation is named after the function, as in TensorFlow.
+    some, both = raw.LogicalOr(x, y), raw.LogicalAnd(x, y)
+    return raw.LogicalAnd(some, raw.LogicalNot(both), name=name)

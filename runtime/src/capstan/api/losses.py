@@ -234,7 +234,9 @@ def softmax_cross_entropy(
             share = raw.RealDiv(float(label_smoothing), classes)
             labels = raw.Add(raw.Mul(labels, 1.0 - label_smoothing), share)
         losses = losses_ops.softmax_cross_entropy_with_logits_v2(
-            labels=raw.StopGradient(labels), logits=logits, name="xentropy"
+            labels=raw.StopGradient(labels, name="labels_stop_gradient"),
+            logits=logits,
+            name="xentropy",
         )
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 

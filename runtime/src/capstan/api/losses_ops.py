@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.api import math_ops
+from capstan.api import creation_ops, math_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert
@@ -217,11 +217,11 @@ def sigmoid_cross_entropy_with_logits(
         logits = convert.convert_to_tensor(logits, name="logits")
         labels = convert.convert_to_tensor(labels, logits.dtype.base_dtype, "labels")
         _check_same(logits, labels, "logits and labels must have the same shape")
-        zero = raw.ZerosLike(logits, name="zeros_like")
+        zero = creation_ops.zeros_like(logits)
         is_positive = raw.GreaterEqual(logits, zero)
         positive = raw.Select(is_positive, logits, zero)
         minus_size = raw.Select(is_positive, raw.Neg(logits), logits)
-        linear = raw.Sub(positive, raw.Mul(logits, labels))
+        linear = positive - logits * labels
         return raw.Add(linear, raw.Log1p(raw.Exp(minus_size)), name=scope)
 
 
@@ -243,11 +243,10 @@ def weighted_cross_entropy_with_logits(
         logits = convert.convert_to_tensor(logits, name="logits")
         labels = convert.convert_to_tensor(labels, logits.dtype.base_dtype, "targets")
         _check_same(logits, labels, "logits and targets must have the same shape")
-        weight = convert.convert_to_tensor(pos_weight, logits.dtype.base_dtype, "pos_weight")
-        factor = raw.Add(1, raw.Mul(raw.Sub(weight, 1), labels))
-        softplus = raw.Add(raw.Log1p(raw.Exp(raw.Neg(raw.Abs(logits)))), raw.Relu(raw.Neg(logits)))
-        linear = raw.Mul(raw.Sub(1, labels), logits)
-        return raw.Add(linear, raw.Mul(factor, softplus), name=scope)
+        factor = 1 + (pos_weight - 1) * labels
+        linear = (1 - labels) * logits
+        softplus = raw.Log1p(raw.Exp(-abs(logits))) + raw.Relu(-logits)
+        return raw.Add(linear, factor * softplus, name=scope)
 
 
 def log_poisson_loss(
@@ -265,14 +264,15 @@ def log_poisson_loss(
         log_input = convert.convert_to_tensor(log_input, name="log_input")
         targets = convert.convert_to_tensor(targets, name="targets")
         _check_same(log_input, targets, "log_input and targets must have the same shape")
-        loss = raw.Sub(raw.Exp(log_input), raw.Mul(log_input, targets), name="sub")
+        loss = raw.Exp(log_input) - log_input * targets
         if not compute_full_loss:
             return loss
-        half_log = raw.Mul(0.5, raw.Log(raw.Mul(2 * math.pi, targets)))
-        stirling = raw.Add(raw.Sub(raw.Mul(targets, raw.Log(targets)), targets), half_log)
-        zeros, ones = raw.ZerosLike(targets), raw.OnesLike(targets)
-        is_small = raw.LogicalAnd(raw.GreaterEqual(targets, zeros), raw.LessEqual(targets, ones))
-        return raw.Add(loss, raw.Select(is_small, zeros, stirling))
+        half = convert.constant(0.5, targets.dtype)
+        circle = convert.constant(2 * math.pi, targets.dtype)
+        stirling = targets * raw.Log(targets) - targets + half * raw.Log(circle * targets)
+        zeros, ones = creation_ops.zeros_like(targets), creation_ops.ones_like(targets)
+        is_small = raw.LogicalAnd(targets >= zeros, targets <= ones)
+        return loss + raw.Select(is_small, zeros, stirling)
 
 
 def _check_same(x: Any, y: Any, requirement: str) -> None:

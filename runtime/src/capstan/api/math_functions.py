@@ -41,7 +41,7 @@ def bessel_i1(x: Any, name: str | None = None) -> Any:
 def _unscaled(scaled: Any, x: Any, default: str, name: str | None) -> Any:
     with scoped(name, default, (x,)):
         x = convert.convert_to_tensor(x, name="x")
-        return raw.Mul(raw.Exp(raw.Abs(x)), scaled(x))
+        return raw.Exp(abs(x)) * scaled(x)
 
 
 def lbeta(x: Any, name: str | None = None) -> Any:
@@ -76,7 +76,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
             for index, each in enumerate(coeffs)
         )
         for coefficient in rest:
-            total = raw.AddV2(coefficient, raw.Mul(total, x))
+            total = coefficient + total * x
         return total
 
 

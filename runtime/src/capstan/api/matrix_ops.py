@@ -115,7 +115,9 @@ def adjoint(matrix: Any, name: str | None = None) -> Any:
     Raises:
         ValueError: `matrix` has fewer than two axes.
     """
-    return matrix_transpose(matrix, name or "adjoint", conjugate=True)
+    with scoped(name, "adjoint", (matrix,)):
+        matrix = convert.convert_to_tensor(matrix, name="matrix")
+        return matrix_transpose(matrix, conjugate=True)
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import (
+    array_ops,
     embedding_ops,
     gather_ops,
     losses_ops,
@@ -137,7 +138,7 @@ def dropout(
             return x
         kind = x.dtype.base_dtype
         rate = convert.convert_to_tensor(rate, kind, "rate")
-        sizes = raw.Shape(x) if noise_shape is None else _noise_sizes(x, noise_shape)
+        sizes = array_ops.shape(x) if noise_shape is None else _noise_sizes(x, noise_shape)
         noise = random_ops.random_uniform(sizes, seed=seed, dtype=kind)
         scale = raw.RealDiv(1, raw.Sub(1, rate, name="sub"), name="truediv")
         is_kept = raw.GreaterEqual(noise, rate)

@@ -34,10 +34,9 @@ def swish(features: Any) -> Any:
     def gradient(slope: Any) -> Any:
         with graphs.get_default_graph().control_dependencies([slope]):
             share = raw.Sigmoid(features)
-        rise = raw.Mul(share, raw.Add(1.0, raw.Mul(features, raw.Sub(1.0, share))))
-        return raw.Mul(slope, rise)
+        return slope * (share * (1.0 + features * (1.0 - share)))
 
-    return raw.Mul(features, raw.Sigmoid(features)), gradient
+    return features * raw.Sigmoid(features), gradient
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:

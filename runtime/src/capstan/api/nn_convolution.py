@@ -234,11 +234,11 @@ def conv1d(
     """Return the convolution of sequences [batch, width, channels], or "NCW", with filters."""
     value = value if input is None else input
     row, layout = row_layout(_OLD_FORMATS.get(data_format, data_format))
-    with scoped(name, "conv1d", (value, filters)):
+    with scoped(name, "conv1d", (value, filters)) as scope:
         strides = per_row_axis(stride, layout, "stride")
         rates = per_row_axis(dilations, layout, "dilations")
         images, kernel = raw.ExpandDims(value, row), raw.ExpandDims(filters, 0)
-        result = conv2d(images, kernel, strides, padding, True, layout, rates)
+        result = conv2d(images, kernel, strides, padding, True, layout, rates, scope)
         return raw.Squeeze(result, squeeze_dims=[row])
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import deprecation, math_ops, reduce_ops
+from capstan.api import creation_ops, deprecation, math_ops, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -63,8 +63,8 @@ def weighted_moments(
         def total(value: Any, scope: str) -> Any:
             return reduce_ops.reduce_sum(value, axes, keepdims=True, name=scope)
 
-        weighted = total(raw.Mul(weights, precise), "weighted_input_sum")
-        broadcast = raw.Add(weights, raw.ZerosLike(precise))
+        weighted = total(weights * precise, "weighted_input_sum")
+        broadcast = weights + creation_ops.zeros_like(precise)
         count = total(broadcast, "sum_of_weights")
         mean = raw.DivNoNan(weighted, count)
         distance = raw.Mul(weights, raw.SquaredDifference(precise, mean))
@@ -151,14 +151,14 @@ def batch_normalization(
     dtype, such as float32 for an `x` of float16.
     """
     with scoped(name, "batchnorm", (x, mean, variance, scale, offset)):
-        factor = raw.Rsqrt(raw.Add(variance, variance_epsilon, name="add"))
+        factor = raw.Rsqrt(variance + variance_epsilon)
         if scale is not None:
-            factor = raw.Mul(factor, scale, name="mul")
+            factor = factor * scale
         x = convert.convert_to_tensor(x)
-        product = raw.Mul(x, math_ops.cast(factor, x.dtype), name="mul")
-        shift = raw.Mul(mean, factor, name="mul")
-        bias = raw.Neg(shift) if offset is None else raw.Sub(offset, shift, name="sub")
-        return raw.Add(product, math_ops.cast(bias, x.dtype), name="add")
+        product = x * math_ops.cast(factor, x.dtype)
+        shift = mean * factor
+        bias = raw.Neg(shift) if offset is None else offset - shift
+        return product + math_ops.cast(bias, x.dtype)
 
 
 def batch_norm_with_global_normalization(

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -37,21 +36,23 @@ def fused_batch_norm(
         raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")
     if not is_training and (mean is None or variance is None):
         raise ValueError("Both 'mean' and 'variance' must be given if is_training is False.")
-    nothing = np.array([], np.float32)
-    is_half = x.dtype.base_dtype in (dtypes.float16, dtypes.bfloat16)
-    build = raw.FusedBatchNormV2 if is_half else raw.FusedBatchNorm
-    result = build(
+    result = raw.FusedBatchNormV3(
         x,
         scale,
         offset,
-        nothing if mean is None else mean,
-        nothing if variance is None else variance,
+        _moment(mean),
+        _moment(variance),
         epsilon=max(epsilon, 1.001e-5),
         data_format=data_format,
         is_training=is_training,
         name=name,
     )
     return result[0], result[1], result[2]
+
+
+def _moment(given: Any) -> Any:
+    """Return a moment that is given, or no numbers, with which the operation computes its own."""
+    return convert.constant(np.array([], np.float32)) if given is None else given
 
 
 def local_response_normalization(

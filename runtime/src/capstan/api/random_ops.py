@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api import creation_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert, random_seed
@@ -48,7 +49,7 @@ def random_uniform(
         if kind.is_integer:
             return raw.RandomUniformInt(dims, low, high, **numbers, name=scope)
         drawn = raw.RandomUniform(dims, dtype=kind, **numbers)
-        return raw.Add(raw.Mul(drawn, raw.Sub(high, low)), low, name=scope)
+        return raw.Add(drawn * (high - low), low, name=scope)
 
 
 def random_normal(
@@ -131,9 +132,9 @@ def random_gamma(
         dims = sizes(shape)
         form = convert.convert_to_tensor(alpha, kind, "alpha")
         rate = convert.convert_to_tensor(1 if beta is None else beta, kind, "beta")
-        drawn = raw.RandomGamma(dims, raw.Add(form, raw.ZerosLike(rate)), **seeds(seed))
+        drawn = raw.RandomGamma(dims, form + creation_ops.zeros_like(rate), **seeds(seed))
         least = np.finfo(kind.as_numpy_dtype).tiny
-        return raw.Maximum(least, raw.RealDiv(drawn, rate))
+        return raw.Maximum(least, drawn / rate)
 
 
 def random_poisson(
@@ -202,7 +203,7 @@ def _normal(
         centre = convert.convert_to_tensor(mean, kind, "mean")
         width = convert.convert_to_tensor(stddev, kind, "stddev")
         drawn = getattr(raw, op)(dims, dtype=kind, **seeds(seed))
-        return raw.Add(raw.Mul(drawn, width), centre, name=scope)
+        return raw.Add(drawn * width, centre, name=scope)
 
 
 def _checked_dtype(dtype: Any, supported: tuple[dtypes.DType, ...]) -> dtypes.DType:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import deprecation, math_ops
+from capstan.api import array_ops, creation_ops, deprecation, math_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -60,7 +60,7 @@ def _all_axes(value: Any) -> Any:
     with value.graph.as_default():
         if value.shape.ndims is not None:
             return convert.constant(np.arange(value.shape.ndims, dtype=np.int32))
-        return raw.Range(np.int32(0), raw.Rank(value), np.int32(1))
+        return raw.Range(np.int32(0), raw.Rank(value), np.int32(1), name="range")
 
 
 def reduced(op: str, input_tensor: Any, axis: Any, keepdims: bool | None, name: str | None) -> Any:
@@ -194,15 +194,15 @@ def reduce_logsumexp(
         "axis", axis, "reduction_indices", reduction_indices
     )
     keep = deprecation.deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims)
-    with scoped(name, "ReduceLogSumExp", (input_tensor,)) as scope:
+    with scoped(name, "ReduceLogSumExp", (input_tensor,)):
         value = convert.convert_to_tensor(input_tensor, name="input_tensor")
         largest = reduce_max(value, axis, keepdims=True)
-        finite = raw.SelectV2(raw.IsFinite(largest), largest, raw.ZerosLike(largest))
+        finite = raw.Select(raw.IsFinite(largest), largest, creation_ops.zeros_like(largest))
         shift = raw.StopGradient(finite)
         total = raw.Log(reduce_sum(raw.Exp(raw.Sub(value, shift)), axis, keepdims=keep))
         if not keep:
-            shift = raw.Reshape(shift, raw.Shape(total))
-        return raw.Add(total, shift, name=scope)
+            shift = raw.Reshape(shift, array_ops.shape(total))
+        return raw.Add(total, shift)
 
 
 def count_nonzero(
@@ -217,13 +217,16 @@ def count_nonzero(
 ) -> Any:
     """Count the elements that are not 0."""
     value = deprecation.deprecated_argument_lookup("input", input, "input_tensor", input_tensor)
-    with scoped(name, "count_nonzero", (value,)) as scope:
+    with scoped(name, "count_nonzero", (value,)):
         value = convert.convert_to_tensor(value, name="input_tensor")
-        is_set = raw.Cast(raw.NotEqual(value, raw.ZerosLike(value)), DstT=dtypes.int64)
+        kind = value.dtype.base_dtype
+        zero = b"" if kind == dtypes.string else np.zeros((), kind.as_numpy_dtype)
+        differs = raw.NotEqual(value, convert.constant(zero, kind, name="zeros"))
+        is_set = raw.Cast(differs, DstT=dtypes.int64)
         total = reduce_sum(
             is_set, axis, keepdims, reduction_indices=reduction_indices, keep_dims=keep_dims
         )
-        return raw.Cast(total, DstT=dtypes.as_dtype(dtype), name=scope)
+        return math_ops.cast(total, dtype)
 
 
 def argmax(

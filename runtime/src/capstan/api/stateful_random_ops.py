@@ -206,7 +206,7 @@ class Generator(trackable.Trackable):
             if kind.is_integer:
                 return raw.StatefulUniformInt(*self._drawn(shape), low, high, name=scope)
             drawn = raw.StatefulUniform(*self._drawn(shape), dtype=kind)
-            return raw.Add(raw.Mul(drawn, raw.Sub(high, low)), low, name=scope)
+            return raw.Add(drawn * (high - low), low, name=scope)
 
     def uniform_full_int(
         self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None
@@ -264,7 +264,7 @@ class Generator(trackable.Trackable):
         centre = convert.convert_to_tensor(mean, kind, "mean")
         width = convert.convert_to_tensor(stddev, kind, "stddev")
         drawn = add(*self._drawn(shape), dtype=kind)
-        return raw.Add(raw.Mul(drawn, width), centre, name=scope)
+        return raw.Add(drawn * width, centre, name=scope)
 
 
 def _joined(key: Any, counter: Any, algorithm: int) -> Any:

@@ -37,7 +37,7 @@ def stateless_random_uniform(
         if kind.is_integer:
             return raw.StatelessRandomUniformInt(sizes, seed, low, high, name=scope)
         drawn = raw.StatelessRandomUniform(sizes, seed, dtype=kind)
-        return raw.Add(raw.Mul(drawn, raw.Sub(high, low)), low, name=scope)
+        return raw.Add(drawn * (high - low), low, name=scope)
 
 
 def stateless_random_normal(
@@ -99,4 +99,4 @@ def _moved(add: Any, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: Any, 
     sizes = random_ops.sizes(shape)
     centre = convert.convert_to_tensor(mean, kind, "mean")
     width = convert.convert_to_tensor(stddev, kind, "stddev")
-    return raw.Add(raw.Mul(add(sizes, seed, dtype=kind), width), centre, name=scope)
+    return raw.Add(add(sizes, seed, dtype=kind) * width, centre, name=scope)

@@ -6,6 +6,7 @@ types are an error.
 
 from typing import Any
 
+from capstan.core import dtypes
 from capstan.framework import (
     arguments,
     composite,
@@ -19,7 +20,7 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 _OPS = {
-    "add": "Add",
+    "add": "AddV2",
     "sub": "Sub",
     "mul": "Mul",
     "floordiv": "FloorDiv",
@@ -41,7 +42,8 @@ def binary(name: str, x: Any, y: Any) -> Any:
     if isinstance(y, composite.Composite):
         return NotImplemented  # Python then asks the operator of `y`
     if name[0].isupper():
-        return getattr(raw, name)(x, y)
+        # A variable is read outside the name scope of the comparison, as in TensorFlow.
+        return getattr(raw, name)(*(_read(each) for each in (x, y)))
     if name == "mul" and isinstance(y, sparse_tensor.SparseTensor):
         return y * x
     graph = graphs.graph_of((x, y))
@@ -60,6 +62,8 @@ def binary(name: str, x: Any, y: Any) -> Any:
         if name == "xor":
             both = raw.LogicalAnd(x, y)
             return raw.LogicalAnd(raw.LogicalOr(x, y), raw.LogicalNot(both), name=scope)
+        if name == "add" and x.dtype == dtypes.string:
+            return raw.Add(x, y, name=scope)  # AddV2 takes only numbers
         return getattr(raw, _OPS[name])(x, y, name=scope)
 
 
@@ -109,8 +113,12 @@ def absolute(x: Any, name: str | None) -> Any:
 
 def unary(op: str, x: Any) -> Any:
     if op == "Abs":
-        return absolute(convert.convert_to_tensor(x), None)
+        return absolute(convert.convert_to_tensor(x), "Abs")
     return getattr(raw, op)(x)
+
+
+def _read(operand: Any) -> Any:
+    return convert.convert_to_tensor(operand) if hasattr(operand, "_as_tensor") else operand
 
 
 def _as_operands(x: Any, y: Any) -> tuple[Any, Any]:

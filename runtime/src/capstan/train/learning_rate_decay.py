@@ -44,7 +44,7 @@ def natural_exp_decay(
     name: str | None = None,
 ) -> Any:
     """Return learning_rate * exp(-decay_rate * global_step / decay_steps)."""
-    base = raw.Exp(raw.Neg(convert.convert_to_tensor(decay_rate)))
+    base = raw.Exp(raw.Neg(decay_rate))
     return exponential_decay(learning_rate, global_step, decay_steps, base, staircase, name)
 
 

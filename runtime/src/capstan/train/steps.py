@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import logging, variable_replicas, variable_scope, variables
+from capstan.api import init_ops, logging, variable_replicas, variable_scope, variables
 from capstan.core import dtypes
 from capstan.framework import collections
 from capstan.framework import graph as graphs
@@ -54,7 +54,8 @@ def create_global_step(graph: _Graph | None = None) -> Any:
         return variable_scope.get_variable(
             _NAME,
             dtype=dtypes.int64,
-            initializer=0,
+            shape=(),
+            initializer=init_ops.Zeros,
             trainable=False,
             aggregation=variable_replicas.VariableAggregation.ONLY_FIRST_REPLICA,
             collections=[

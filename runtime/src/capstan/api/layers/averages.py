@@ -7,7 +7,6 @@ from capstan.api import math_ops, state_ops
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework import graph as graphs
-from capstan.framework.raw import raw
 
 
 def is_python(training: Any) -> bool:
@@ -25,8 +24,8 @@ def moved(variable: Any, value: Any, momentum: Any) -> Any:
         if isinstance(momentum, float):
             share = convert.constant(1.0 - momentum, kind, name="decay")
         else:
-            share = math_ops.cast(raw.Sub(1.0, momentum), kind)
-        delta = raw.Mul(raw.Sub(variable, math_ops.cast(value, kind)), share)
+            share = math_ops.cast(1.0 - momentum, kind)
+        delta = (variable - math_ops.cast(value, kind)) * share
         return state_ops.assign_sub(variable, delta, name=scope)
 
 

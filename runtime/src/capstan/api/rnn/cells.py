@@ -75,7 +75,8 @@ class RNNCell(base.Layer):
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """Return a state of zeros."""
-        return zeros(self.state_size, batch_size, dtypes.as_dtype(dtype))
+        with zero_state_scope(self):
+            return zeros(self.state_size, batch_size, dtypes.as_dtype(dtype))
 
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
@@ -88,6 +89,11 @@ class RNNCell(base.Layer):
         if batch_size is None or dtype is None:
             raise ValueError("batch_size and dtype, or inputs, must be given for a zero state")
         return self.zero_state(batch_size, dtype)
+
+
+def zero_state_scope(cell: RNNCell) -> Any:
+    """Return the name scope of the operations of `cell.zero_state`."""
+    return graphs.get_default_graph().name_scope(f"{type(cell).__name__}ZeroState")
 
 
 class _UnitCell(RNNCell):
@@ -195,9 +201,12 @@ class BasicLSTMCell(_UnitCell):
     def call(self, inputs: Any, state: Any) -> Any:
         memory, output = state if self._state_is_tuple else array_ops.split(state, 2, 1)
         enter, new, forget, leave = array_ops.split(_linear([inputs, output], self._weights), 4, 1)
-        kept = memory * math_ops.sigmoid(forget + self._forget_bias)
-        memory = kept + math_ops.sigmoid(enter) * self._activation(new)
-        output = self._activation(memory) * math_ops.sigmoid(leave)
+        # The functions name their operations Add and Mul, as the cell of TensorFlow does.
+        bias = convert.constant(self._forget_bias, forget.dtype)
+        kept = math_ops.multiply(memory, math_ops.sigmoid(math_ops.add(forget, bias)))
+        entered = math_ops.multiply(math_ops.sigmoid(enter), self._activation(new))
+        memory = math_ops.add(kept, entered)
+        output = math_ops.multiply(self._activation(memory), math_ops.sigmoid(leave))
         return output, _joined(self._state_is_tuple, memory, output)
 
 

@@ -11,6 +11,7 @@ from capstan.api import nn, random_ops, tensor_array_ops
 from capstan.api.rnn import cells, wrappers
 from capstan.core import tensor_shape
 from capstan.framework import convert, nest
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
@@ -150,7 +151,8 @@ def _probability(kind: str, keep: Any) -> Any:
     Raises:
         ValueError: the probability is not between 0 and 1.
     """
-    value = convert.constant_value(convert.convert_to_tensor(keep))
+    with graphs.get_default_graph().name_scope("DropoutWrapperInit"):
+        value = convert.constant_value(convert.convert_to_tensor(keep))
     if value is None:
         return keep
     if not 0 <= value <= 1:

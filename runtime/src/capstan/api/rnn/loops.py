@@ -224,4 +224,5 @@ def _turned(value: Any) -> Any:
     rank = value.shape.ndims
     if rank is None:
         raise ValueError("dynamic_rnn needs inputs of known rank: call set_shape first")
-    return raw.Transpose(value, np.array([1, 0, *range(2, rank)], np.int32))
+    order = np.array([1, 0, *range(2, rank)], np.int32)
+    return raw.Transpose(value, order, name="transpose")

@@ -45,7 +45,8 @@ class MultiRNNCell(cells.RNNCell):
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         if not self._state_is_tuple:
             return super().zero_state(batch_size, dtype)
-        return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
+        with cells.zero_state_scope(self):
+            return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
 
     def call(self, inputs: Any, state: Any) -> Any:
         start, states = 0, []
@@ -82,7 +83,8 @@ class Wrapper(cells.RNNCell):
         return list(self._cell.trainable_weights)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        return self._cell.zero_state(batch_size, dtype)
+        with cells.zero_state_scope(self):
+            return self._cell.zero_state(batch_size, dtype)
 
 
 class ResidualWrapper(Wrapper):
@@ -110,7 +112,7 @@ def _sum(inputs: Any, outputs: Any) -> Any:
 def _added(given: Any, made: Any) -> Any:
     given = convert.convert_to_tensor(given)
     given.shape.assert_is_compatible_with(made.shape)
-    return raw.Add(given, made)
+    return given + made
 
 
 class DeviceWrapper(Wrapper):
