@@ -45,7 +45,8 @@ def more_nodes(tf: Any, images: Any) -> None:
     tf.nn.l2_loss(images, name="L2Loss")
     tf.nn.softmax(images, name="Softmax")
     row = tf.zeros([3])
-    for name in ("Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "Pow", "SquaredDifference"):
+    names = "Add AddV2 Sub Mul RealDiv Maximum Minimum Pow SquaredDifference"
+    for name in names.split():
         getattr(ops, name)(x=images, y=row, name=name)
     for name in ("Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual"):
         getattr(ops, name)(x=images, y=row, name=name)

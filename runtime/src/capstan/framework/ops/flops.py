@@ -129,7 +129,7 @@ _FLOPS: Final = {
     "Softmax": _for_each_input(5),
     **dict.fromkeys(
         (
-            *("Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "Pow"),
+            *("Add", "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "Pow"),
             *("Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual"),
         ),
         _for_each_output(1),
