@@ -2,7 +2,7 @@
 
 The collector searches all objects again when their number has grown by a quarter. Compiling a graph
 of ten thousand nodes makes a million objects that live on, so a fifth of its time are such
-searches, which find nothing.
+searches, which find nothing. The same holds for the gradients of such a graph.
 """
 
 import contextlib

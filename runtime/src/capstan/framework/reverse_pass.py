@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from capstan.core import dtypes
+from capstan.core import collector, dtypes
 from capstan.framework import (
     closures,
     control_context,
@@ -124,11 +124,12 @@ class ReversePass:
             if is_trainable(tensor):
                 self.receive(tensor, self._loops.zeros_for_exit(tensor))
             self._push(tensor.op)
-        while self._ready:
-            op = heapq.heappop(self._ready)[-1]
-            self._visit(op)
-            for tensor in self._seen.inputs(op):
-                self._release(tensor.op)
+        with collector.paused(len(self._path)):
+            while self._ready:
+                op = heapq.heappop(self._ready)[-1]
+                self._visit(op)
+                for tensor in self._seen.inputs(op):
+                    self._release(tensor.op)
         self._loops.finish()
 
     def _push(self, op: graphs.Operation) -> None:
