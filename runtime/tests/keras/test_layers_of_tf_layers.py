@@ -120,6 +120,24 @@ def test_a_layer_has_the_variables_of_the_layers_in_its_attributes() -> None:
     assert names(outer.weights) == found
 
 
+def test_a_cell_that_does_not_call_the_constructor_of_its_class_can_be_stacked() -> None:
+    class Old(tf.nn.rnn_cell.RNNCell):
+        def __init__(self, units: int) -> None:
+            self.units = units
+
+        state_size = output_size = property(lambda self: self.units)
+
+        def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+            with tf.variable_scope(scope or "old"):
+                weights = tf.get_variable("weights", [self.units])
+            return inputs + state * weights, state
+
+    cell = tf.nn.rnn_cell.MultiRNNCell([Old(3), Old(3)])
+    tf.nn.dynamic_rnn(cell, tf.ones([2, 5, 3]), dtype=tf.float32)
+    found = [f"rnn/multi_rnn_cell/cell_{number}/old/weights" for number in (0, 1)]
+    assert names(tf.trainable_variables()) == found
+
+
 def test_a_mask_and_the_training_reach_such_layers() -> None:
     class Seen(tf.layers.Layer):
         def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:

@@ -3,35 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from capstan.api import distribution_modes, variables
-from capstan.api.layers import common, context, dependence, settings
-from capstan.framework import convert, nest
-from capstan.framework import graph as graphs
-from capstan.framework.raw import raw
-
-_NO_REPLICA: Final = object()
-"""The replica of a call outside of all replicas of strategies."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Loss:
-    """A tensor, or a function that returns the loss. `inputs` says whether inputs were named.
-
-    `replica` is None if no call of the layer added the loss. Otherwise it is the replica of the
-    call, or `_NO_REPLICA`.
-    """
-
-    value: Any
-    has_inputs: bool
-    replica: Any
-
-    def tensor(self) -> Any:
-        value = self.value() if callable(self.value) else self.value
-        if value is None or isinstance(value, graphs.Tensor):
-            return value
-        return convert.convert_to_tensor(value, settings.SETTINGS.floatx)
+from capstan.api import variables
+from capstan.api.layers import added_losses, common, context, dependence
+from capstan.framework import nest
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +17,6 @@ class AddedMetric:
     name: str
     value: Any
     metric: Any
-
-
-def _replica() -> Any:
-    """Return the replica for which the graph is built, or `_NO_REPLICA`."""
-    mode = distribution_modes.current()
-    return _NO_REPLICA if mode is None or mode.replica is None else mode.replica
-
-
-def _shared(loss: Any, replica: Any) -> Any:
-    """Return a loss that was made outside of `replica` as a loss of this replica.
-
-    Such a tensor depends on the variables of the first replica only. There, its gradient stands
-    for those of all replicas of the process, because the optimizer takes their mean.
-    """
-    loss = convert.convert_to_tensor(loss, settings.SETTINGS.floatx)
-    fixed = raw.StopGradient(loss)
-    count = len(replica.strategy.extended.replica_numbers)
-    return fixed if replica.replica_index else fixed + (loss - fixed) * count
 
 
 def parts(value: Any, kind: Any) -> Iterator[Any]:
@@ -87,8 +45,12 @@ class Tracker(common.CommonLayer):
 
     @property
     def _inner_layers(self) -> list[Any]:
-        """The layers in the attributes, in the order of their first assignments."""
-        return distinct(self._in_attributes(common.CommonLayer))
+        """The layers in the attributes, in the order of their first assignments.
+
+        Cells of old programs, which do not call the constructor of their base class, are left out.
+        """
+        found = distinct(self._in_attributes(common.CommonLayer))
+        return [layer for layer in found if hasattr(layer, "_graph")]
 
     @property
     def _layers(self) -> Any:
@@ -153,8 +115,8 @@ class Tracker(common.CommonLayer):
         """
         for loss in losses if isinstance(losses, list | tuple) else [losses]:
             if loss is not None:
-                replica = _replica() if self._open_calls else None
-                self._losses.append(_Loss(loss, inputs is not None, replica))
+                replica = added_losses.replica() if self._open_calls else None
+                self._losses.append(added_losses.Loss(loss, inputs is not None, replica))
 
     @contextmanager
     def _called(self) -> Iterator[None]:
@@ -253,7 +215,7 @@ class Tracker(common.CommonLayer):
         found = [
             each.tensor()
             if callable(each.value) or each.replica is not None
-            else _shared(each.value, replica)
+            else added_losses.shared(each.value, replica)
             for each in own
             if not each.has_inputs
         ]
