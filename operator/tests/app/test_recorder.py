@@ -154,6 +154,52 @@ def test_events_are_posted_as_soon_as_there_is_news(tmp_path: Path) -> None:
     telling(lambda _: web.json_response({}), tmp_path, scenario)
 
 
+def test_a_process_that_ends_posts_the_events_that_are_left(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also those whose POST was under way. An event that fails again is lost."""
+    hold = asyncio.Event()
+
+    async def answer(asked: Asked) -> web.StreamResponse:
+        await hold.wait()
+        refused = (asked.body or {})["reason"] == "Hopeless"
+        return refusal(500, "No") if refused else web.json_response({})
+
+    async def scenario(recorder: Recorder, server: Server) -> None:
+        recorder.record(make_job(), news("Hopeless", *(f"R{number}" for number in range(19))))
+        posting = asyncio.create_task(recorder.run())
+        await servers.until(lambda: server.asked)
+        posting.cancel()
+        await asyncio.wait([posting])
+        begun = len(server.asked)
+        hold.set()
+        await recorder.finish()
+        assert not recorder.waiting
+        assert len(set(names(server)[begun:])) == len(names(server)[begun:]) == 20
+        assert caplog.text.count("is lost") == 1
+        assert "event Hopeless is lost: the process ends" in caplog.text
+
+    telling(answer, tmp_path, scenario)
+
+
+def test_a_process_that_ends_does_not_wait_for_events_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(recorders, "LAST_SECONDS", 0.1)
+
+    async def answer(_: Asked) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        return web.json_response({})
+
+    async def scenario(recorder: Recorder, _: Server) -> None:
+        recorder.record(make_job(), news("One", "Two"))
+        await recorder.finish()
+        assert not recorder.waiting
+        assert caplog.text.count("is lost: the process ends") == 2
+
+    telling(answer, tmp_path, scenario)
+
+
 def test_the_oldest_news_is_lost_if_too_much_is_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

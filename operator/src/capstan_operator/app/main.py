@@ -72,6 +72,8 @@ async def _serve(settings: Settings) -> int:
         resources.push_async_callback(close)
         operator = Operator(settings, rest, events, queue, metrics, health)
         await first_of(_lead(rest, lease, operator, metrics, health), stop.wait())
+        # The Lease is free by now, so that nobody waits for these events.
+        await operator.finish()
     return 0 if stop.is_set() else REPLACE
 
 

@@ -3,8 +3,9 @@
 Rule 1: an Event exists at most once. Its name follows from the version of the status that it
 reports, so that a POST that is tried again finds the Event that an earlier one has made.
 Rule 2: a POST that fails for a while, for example with 429, is tried again for some two minutes. A
-POST that is refused is not. A lost Event is logged, and the status says the same as the Event.
-Nobody misses the Events of a namespace that is being deleted.
+POST that is refused is not. When the process ends, it posts what is left (`finish`). A lost Event
+is logged, and the status says the same as the Event. Nobody misses the Events of a namespace that
+is being deleted.
 Rule 3: Events are posted side by side, and namespaces take turns, so that Events are on time
 although the API server, or a webhook of one namespace, answers slowly.
 Rule 4: the memory is bounded. If more happens than can be posted, the oldest news is lost. A job
@@ -12,6 +13,7 @@ that flaps posts fewer Events than it has news (`event_budget`). The log has all
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -28,6 +30,8 @@ from capstan_operator.kube.table import Key
 from capstan_operator.reconcile.actions import Announce
 
 MOST_WAITING = 1000
+LAST_SECONDS = 5.0
+"""The longest time for the last Events of a process. A pod has 30 seconds to end."""
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +87,21 @@ class Recorder:
     async def run(self) -> None:
         """Post recorded news until cancelled."""
         await asyncio.gather(*(self._post_for_ever() for _ in range(WORKERS)))
+
+    async def finish(self) -> None:
+        """Post the recorded news that is not posted yet, when `run` has ended.
+
+        Each Event is tried once more, and `LAST_SECONDS` is the time for all of them.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SECONDS):
+                await asyncio.gather(*map(self._post_last, list(self._events)))
+        for key in list(self._events):
+            self._lose(key, "the process ends")
+
+    async def _post_last(self, key: Key) -> None:
+        if await self._post(self._events[key]) is None:
+            del self._events[key]
 
     async def _post_for_ever(self) -> None:
         while True:

@@ -86,6 +86,10 @@ class Operator:
             self._informer.watch(self._rest.connection, self._settings.namespaces),
         )
 
+    async def finish(self) -> None:
+        """Post the events that are not posted yet. Call it when `lead` has ended."""
+        await self._recorder.finish()
+
     async def _compare_after_watches(self) -> None:
         await self._resync.wait_for_watches()
         await self._compare_for_ever()
