@@ -3,10 +3,15 @@
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.contrib.opt.adam_gs import AdamGSOptimizer as AdamGSOptimizer
+from capstan.contrib.opt.adam_gs import LazyAdamGSOptimizer as LazyAdamGSOptimizer
 from capstan.contrib.opt.adam_variants import AdaMaxOptimizer as AdaMaxOptimizer
 from capstan.contrib.opt.adam_variants import NadamOptimizer as NadamOptimizer
 from capstan.contrib.opt.agn import AGNCustomGetter as AGNCustomGetter
 from capstan.contrib.opt.agn import AGNOptimizer as AGNOptimizer
+from capstan.contrib.opt.delay_compensation import (
+    DelayCompensatedGradientDescentOptimizer as DelayCompensatedGradientDescentOptimizer,
+)
 from capstan.contrib.opt.drop_stale import (
     DropStaleGradientOptimizer as DropStaleGradientOptimizer,
 )
@@ -32,6 +37,7 @@ from capstan.contrib.opt.multitask import MultitaskOptimizerWrapper as Multitask
 from capstan.contrib.opt.multitask import (
     clip_gradients_by_global_norm as clip_gradients_by_global_norm,
 )
+from capstan.contrib.opt.reg_adagrad import RegAdagradOptimizer as RegAdagradOptimizer
 from capstan.contrib.opt.shampoo import ShampooOptimizer as ShampooOptimizer
 from capstan.contrib.opt.sign_optimizers import AddSignOptimizer as AddSignOptimizer
 from capstan.contrib.opt.sign_optimizers import PowerSignOptimizer as PowerSignOptimizer
@@ -54,13 +60,16 @@ alias.grow(
         f"python.training.{name}": (__name__,)
         for name in (
             *(
+                "adam_gs_optimizer",
                 "adamax",
                 "addsign",
                 "external_optimizer",
                 "powersign",
                 "drop_stale_gradient_optimizer",
                 "lars_optimizer",
+                "lazy_adam_gs_optimizer",
                 "lazy_adam_optimizer",
+                "reg_adagrad_optimizer",
             ),
             *("moving_average_optimizer", "nadam_optimizer", "weight_decay_optimizers"),
             "variable_clipping_optimizer",
