@@ -10,8 +10,8 @@ from reconcile.world import START, World, make_job, task, view
 
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.status import Phase, Status, TaskState
-from capstan_operator.reconcile.actions import StartTask, StopReason, StopTask
-from capstan_operator.reconcile.observe import Deletion, Observed, TaskPhase
+from capstan_operator.reconcile.actions import StartTask, StopTask
+from capstan_operator.reconcile.observe import Observed, TaskPhase
 from capstan_operator.reconcile.plan import plan
 
 QUICK = {"restartBackoff": {"initialSeconds": 1}}
@@ -307,65 +307,6 @@ def test_a_grace_period_of_0_in_a_template_does_not_force_the_deletion() -> None
     decided = world.succeed("worker-0").settle().wait(10).tick()
     stops = [action.grace_seconds for action in decided.actions if isinstance(action, StopTask)]
     assert stops == [1, 1]
-
-
-class TestALostNode:
-    def test_its_pods_are_force_deleted_and_start_elsewhere(self) -> None:
-        world = running()
-        uid = world.instance("worker-1").uid
-        world.lose_node("worker-1")
-        decided = world.tick()
-        assert decided.actions == (StopTask(task("worker-1"), uid, 0, StopReason.NODE_LOST),)
-        assert uid not in world.instances
-        world.settle()
-        assert (world.row("worker-1").reason, world.row("worker-1").attempt) == ("NodeLost", 2)
-        assert world.status.restarts.infrastructure == 1
-        assert world.status.epoch == 2
-        world.wait_for_retry()
-        assert world.done[-1] == StartTask(task("worker-1"), 2, 2)
-        assert world.status.epoch == 2
-
-    def test_its_stopping_pods_are_force_deleted(self) -> None:
-        world = running(each={"ps": {"onFailure": "RestartJob"}})
-        world.fail("ps-0")
-        world.tick()
-        assert world.instance("worker-1").deletion is Deletion.BEFORE_END
-        uid = world.instance("worker-1").uid
-        world.lose_node("worker-1")
-        stops = [action for action in world.tick().actions if isinstance(action, StopTask)]
-        assert StopTask(task("worker-1"), uid, 0, StopReason.NODE_LOST) in stops
-        world.settle().wait_for_retry()
-        assert {row.attempt for row in world.status.tasks} == {2}
-        assert world.status.restarts.infrastructure == 0
-
-    def test_a_deleted_pod_on_a_lost_node_is_one_failure(self) -> None:
-        world = running().delete("worker-1")
-        world.tick()
-        world.lose_node("worker-1").settle().wait_for_retry()
-        assert world.row("worker-1").attempt == 2
-        assert world.status.restarts.infrastructure == 1
-
-    def test_no_task_on_a_lost_node_outlives_its_job(self) -> None:
-        world = running()
-        world.lose_node("ps-0").succeed("worker-0")
-        uid = world.instance("ps-0").uid
-        decided = world.tick()
-        assert StopTask(task("ps-0"), uid, 0, StopReason.NODE_LOST) in decided.actions
-        world.settle()
-        assert world.status.phase is Phase.SUCCEEDED
-
-    def test_several_tasks_on_a_lost_node_advance_the_epoch_once(self) -> None:
-        world = running().lose_node("ps-0").lose_node("worker-1").settle()
-        assert world.status.epoch == 2
-        assert world.status.restarts.infrastructure == 2
-
-    def test_the_pod_of_an_ignored_task_on_a_lost_node_is_force_deleted_too(self) -> None:
-        world = running(chief=1, each={"worker": {"onFailure": "Ignore"}})
-        uid = world.instance("worker-1").uid
-        world.lose_node("worker-1").settle()
-        assert uid not in world.instances
-        assert world.states()["worker-1"] == "Failed"
-        assert world.status.epoch == 2
 
 
 def test_a_task_does_not_wait_for_a_time_of_a_clock_that_was_ahead() -> None:
