@@ -30,6 +30,7 @@ def file(form: str, mode: str = "RGB", **options: Any) -> bytes:
     return content.getvalue()
 
 
+WIDE = RANDOM.integers(0, 65536, (6, 9, 4), np.uint16)
 PNG, GREY, ALPHA = file("PNG"), file("PNG", "LA"), file("PNG", "RGBA")
 JPEG, BMP, GIF = file("JPEG"), file("BMP"), file("GIF", "P")
 HUGE = PNG[:16] + struct.pack(">2I", 40_000, 40_000) + PNG[24:29]
@@ -115,6 +116,7 @@ VALUES: list[Case] = [
     lambda v1: v1.image.grayscale_to_rgb(v1.constant(BYTES[..., :1])),
     *(lambda v1, i=i: v1.image.per_image_standardization(i) for i in (BYTES, FLOATS)),
     lambda v1: v1.image.per_image_standardization(np.ones((3, 3, 3), np.uint8)),
+    lambda v1: v1.image.per_image_standardization(50 + FLOATS),
     *(
         lambda v1, i=i, t=t: v1.image.convert_image_dtype(i, getattr(v1, t), saturate=True)
         for i in (BYTES, FLOATS, BYTES.astype(np.int32) * 9_000_000)
@@ -207,6 +209,26 @@ def test_files_are_decoded_to_the_same_pixels(v1: Any) -> None:
     assert differences(v1, FILES) == []
 
 
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_files_of_16_bits_per_channel_are_read_and_written_as_in_tensorflow(
+    v1: Any, channels: int
+) -> None:
+    written = {
+        tf: value(tf, lambda tf: tf.image.encode_png(WIDE[..., :channels])).item()
+        for tf in (v1, capstan)
+    }
+    wanted = [0, 1, 3, 4] if channels < 3 else [0, 3, 4]
+    for png in written.values():
+        cases: list[tuple[Case, int]] = [
+            (lambda tf, n=n, t=t, png=png: tf.image.decode_png(png, channels=n, dtype=t), 0)
+            for n in wanted
+            for t in ("uint8", "uint16")
+        ]
+        assert differences(v1, cases) == []
+        found = value(capstan, lambda tf, png=png: tf.image.decode_png(png, dtype=tf.uint16))
+        np.testing.assert_array_equal(found, WIDE[..., :channels])
+
+
 def test_images_are_changed_to_the_same_values(v1: Any) -> None:
     def tolerance(case: Case) -> float:
         # A sum in another order may round an integer the other way.
@@ -258,6 +280,12 @@ def test_decode_jpeg_gives_an_image_of_another_format_four_channels(v1: Any) -> 
         (lambda tf: window(tf, max_attempts=0), "Max attempts"),
         (lambda tf: tf.image.encode_jpeg(SMOOTH, quality=101), r"quality must be in \[0,100\]"),
         (lambda tf: tf.image.encode_png(np.zeros((1, 1, 5), np.uint8)), "got 5"),
+        (lambda tf: tf.image.encode_png(np.zeros((1, 1, 5), np.uint16)), "got 5"),
+        (lambda tf: tf.image.adjust_gamma(FLOATS, tf.constant(-1.0)), "Gamma should be a non-neg"),
+        (
+            lambda tf: tf.image.grayscale_to_rgb(tf.placeholder_with_default(BYTES, None)),
+            "Last dimension of a grayscale image should be size 1",
+        ),
         (lambda tf: tf.image.resize_bilinear(FLOATS, [0, 1]), "output dimensions must be positive"),
     ],
 )
@@ -277,6 +305,9 @@ def test_wrong_images_are_refused(case: Case, message: str) -> None:
         (lambda tf: tf.image.pad_to_bounding_box(BYTES, 0, 0, 3, 9), "height must be <= target"),
         (lambda tf: tf.image.random_hue(BYTES, 0.6), "max_delta must be <= 0.5"),
         (lambda tf: tf.image.random_contrast(BYTES, 2, 1), "upper must be > lower"),
+        (lambda tf: tf.image.adjust_gamma(FLOATS, -1), "Gamma should be a non-negative"),
+        (lambda tf: tf.image.grayscale_to_rgb(BYTES), "Last dimension of a grayscale image should"),
+        (lambda tf: tf.image.grayscale_to_rgb(np.zeros(1)), "at least two-dimensional"),
     ],
 )
 def test_wrong_arguments_are_refused(case: Case, message: str) -> None:
@@ -293,6 +324,8 @@ def test_random_changes_are_one_of_the_possible_changes() -> None:
         with capstan.Graph().as_default(), capstan.Session() as session:
             single, batch = function(BYTES, seed=3), function(np.stack([BYTES] * 8), seed=3)
             found = [session.run(single) for _ in range(8)] + list(session.run(batch))
+            assert single.name.startswith(function.__name__ + "/")
+            assert batch.name.startswith(function.__name__ + "_1/")
             kinds = {each.tobytes() for each in found}
             assert kinds == {BYTES.tobytes(), flipped.tobytes()}
     with capstan.Graph().as_default(), capstan.Session() as session:

@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from capstan.api import array_ops, math_ops, nn, plain, random_ops, reduce_ops
+from capstan.api import (
+    array_ops,
+    image_batches,
+    logic_ops,
+    math_functions,
+    math_ops,
+    plain,
+    random_ops,
+    reduce_ops,
+)
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -74,10 +83,15 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
 
     Raises:
         ValueError: `gamma` is a negative number.
+        InvalidArgumentError: when the images are computed, if `gamma` is a negative tensor.
     """
-    if isinstance(gamma, int | float) and gamma < 0:
-        raise ValueError("Gamma should be a non-negative real number.")
+    is_number = isinstance(gamma, int | float)
     with scoped(None, "adjust_gamma", [image, gamma, gain]):
+        is_allowed = gamma >= 0 if is_number else logic_ops.greater_equal(gamma, 0)
+        image = convert.convert_to_tensor(image, name="image")
+        image = image_batches.checked(
+            image, (is_allowed, "Gamma should be a non-negative real number.")
+        )
         return _in_floats(image, lambda x: math_ops.multiply(math_ops.pow(x, gamma), gain))
 
 
@@ -142,10 +156,26 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
-    """Return grey images as RGB images: the last axis, of size 1, is repeated three times."""
+    """Return grey images as RGB images: the last axis, of size 1, is repeated three times.
+
+    Raises:
+        ValueError: the images have fewer than two axes, or a last axis of another size.
+        InvalidArgumentError: the same, if it is found only when the images are computed.
+    """
     with scoped(name, "grayscale_to_rgb", [images]) as scope:
-        value = convert.convert_to_tensor(images, name="images")
+        value = _grey(convert.convert_to_tensor(images, name="images"))
         return array_ops.concat([value] * 3, -1, name=scope)
+
+
+def _grey(images: Any) -> Any:
+    """Return grey images. What is not known of their shape is checked when the graph runs."""
+    rank = images.shape.ndims
+    if rank is not None and rank < 2:
+        raise ValueError("A grayscale image must be at least two-dimensional.")
+    size = None if rank is None else images.shape.as_list()[-1]
+    is_grey = logic_ops.equal(array_ops.shape(images)[-1], 1) if size is None else size == 1
+    message = "Last dimension of a grayscale image should be size 1."
+    return image_batches.checked(images, (is_grey, message))
 
 
 def per_image_standardization(image: Any) -> Any:
@@ -157,8 +187,8 @@ def per_image_standardization(image: Any) -> Any:
         floats = math_ops.cast(convert.convert_to_tensor(image, name="image"), dtypes.float32)
         count = reduce_ops.reduce_prod(array_ops.shape(floats)[-3:])
         mean = reduce_ops.reduce_mean(floats, _AXES, keepdims=True)
-        squares = reduce_ops.reduce_mean(math_ops.square(floats), _AXES, keepdims=True)
-        deviation = math_ops.sqrt(nn.relu(math_ops.subtract(squares, math_ops.square(mean))))
+        # A difference of mean squares would lose a small variance beside a large mean.
+        deviation = math_functions.reduce_std(floats, _AXES, keepdims=True)
         least = math_ops.rsqrt(math_ops.cast(count, dtypes.float32))
         centred = math_ops.subtract(floats, mean)
         return math_ops.divide(centred, math_ops.maximum(deviation, least), name=scope)

@@ -69,20 +69,23 @@ def _turned(images: Any, quarters: int) -> Any:
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
     """Do what `flip_left_right` does to each image, or nothing, with probability 1/2."""
-    return _random_flip(image, lambda value: value[:, :, ::-1], seed)
+    return _random_flip("random_flip_left_right", image, lambda value: value[:, :, ::-1], seed)
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
     """Do what `flip_up_down` does to each image, or nothing, with probability 1/2."""
-    return _random_flip(image, lambda value: value[:, ::-1], seed)
+    return _random_flip("random_flip_up_down", image, lambda value: value[:, ::-1], seed)
 
 
-def _random_flip(image: Any, flip: Callable[[Any], Any], seed: int | None) -> Any:
-    value, is_single = batched(image)
-    if is_single:
-        is_flipped = random_ops.random_uniform([], seed=seed) < 0.5
-        chosen = cond_ops.cond(is_flipped, lambda: flip(value), lambda: array_ops.identity(value))
-        return unbatched(chosen, is_single)
-    draws = random_ops.random_uniform(array_ops.shape(value)[:1], seed=seed)
-    flags = array_ops.reshape(math_ops.cast(math_ops.round(draws), value.dtype), [-1, 1, 1, 1])
-    return flags * flip(value) + (1 - flags) * value
+def _random_flip(name: str, image: Any, flip: Callable[[Any], Any], seed: int | None) -> Any:
+    with scoped(None, name, [image]):
+        value, is_single = batched(image)
+        if is_single:
+            is_flipped = random_ops.random_uniform([], seed=seed) < 0.5
+            chosen = cond_ops.cond(
+                is_flipped, lambda: flip(value), lambda: array_ops.identity(value)
+            )
+            return unbatched(chosen, is_single)
+        draws = random_ops.random_uniform(array_ops.shape(value)[:1], seed=seed)
+        flags = array_ops.reshape(math_ops.cast(math_ops.round(draws), value.dtype), [-1, 1, 1, 1])
+        return flags * flip(value) + (1 - flags) * value

@@ -10,15 +10,16 @@ import numpy as np
 from capstan import errors
 from capstan.core import attr_value, dtypes
 from capstan.core.arrays import Array
+from capstan.kernels import wide_png
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number, string
 from capstan.resources import elements
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
-_CHANNELS = {"1": 1, "L": 1, "I": 1, "I;16": 1, "LA": 2, "RGBA": 4, "PA": 4}
+_CHANNELS = {"1": 1, "L": 1, "LA": 2, "RGBA": 4, "PA": 4}
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP")
-_DEPTH_AT, _COLOUR_AT = 24, 25
-"""Where a PNG has its bits per channel and its kind of colours."""
+_COLOUR_AT = 25
+"""Where a PNG has its kind of colours."""
 
 
 @contextlib.contextmanager
@@ -50,17 +51,9 @@ def _open(content: bytes) -> Any:
 
 
 def _pixels(image: Any, channels: int) -> Array:
-    """Return one frame as an array of shape [height, width, channels], 8 or 16 bits."""
+    """Return one frame as an array uint8 [height, width, channels]."""
     with _decoding(image.format):
         image.load()
-    if image.mode in ("I", "I;16"):
-        wide = np.asarray(image).astype(np.uint16)[..., np.newaxis]
-        if channels in (0, 1):
-            return wide
-        colours = np.repeat(wide, channels if channels > 2 else 1, -1)
-        if channels in (2, 4):
-            colours = np.concatenate((colours[..., : channels - 1], np.full_like(wide, 65535)), -1)
-        return colours
     if image.mode == "P" and channels == 0:
         channels = 4 if "transparency" in image.info else 3
     count = channels or _CHANNELS.get(image.mode, 3)
@@ -79,17 +72,13 @@ def _converted(pixels: Array, dtype: dtypes.DType) -> Array:
     return pixels
 
 
-def _check_depth(content: bytes, dtype: dtypes.DType) -> None:
-    # Pillow reads 16 bits per channel only without colours.
-    if (
-        dtype is not dtypes.uint8
-        and content[1:4] == b"PNG"
-        and content[_DEPTH_AT] == 16
-        and content[_COLOUR_AT] != 0
-    ):
+def _wide_pixels(content: bytes, channels: int) -> Array:
+    if channels in (1, 2) and content[_COLOUR_AT] in (2, 6):
         raise errors.UnimplementedError(
-            None, None, "Colour PNG with 16 bits per channel can only be decoded to uint8"
+            None, None, "Colour PNG with 16 bits per channel cannot be decoded to grey"
         )
+    with _decoding("PNG"):
+        return wide_png.decode(content, _open, channels)
 
 
 def _channels(node: NodeContext, allowed: tuple[int, ...]) -> int:
@@ -109,8 +98,9 @@ def _decode(allowed: tuple[int, ...]) -> Callable[[NodeContext], Function]:
 
         def decode(contents: Array) -> Array:
             content = string(contents, "contents")
-            _check_depth(content, dtype)
             image = _open(content)
+            if wide_png.is_wide(content):
+                return _converted(_wide_pixels(content, channels), dtype)
             if image.format == "JPEG" and channels == 4:
                 raise invalid("JPEG does not support 4 channels")
             with _decoding(image.format):
@@ -205,28 +195,31 @@ def _decode_any(node: NodeContext) -> Function:
 
 
 def _encode_png(node: NodeContext) -> Function:
-    level = int(node.attrs["compression"])
+    chosen = int(node.attrs["compression"])
+    level = 6 if chosen < 0 else chosen
 
     def encode(image: Array) -> Array:
-        return _saved(_image(image, (1, 2, 3, 4)), "PNG", compress_level=6 if level < 0 else level)
+        _check_image(image, (1, 2, 3, 4))
+        if image.dtype == np.uint16:
+            return elements.scalar(wide_png.encode(image, level))
+        return _saved(_image(image), "PNG", compress_level=level)
 
     return encode
 
 
-def _image(pixels: Array, allowed: tuple[int, ...]) -> Any:
-    """Return an array of pixels as an image of Pillow."""
-    from PIL import Image
-
+def _check_image(pixels: Array, allowed: tuple[int, ...]) -> None:
     if pixels.ndim != 3 or not pixels.size:
         raise invalid(f"image must be 3-dimensional and not empty, got {list(pixels.shape)}")
-    channels = pixels.shape[2]
-    if channels not in allowed:
-        raise invalid(f"image must have one of {allowed} channels, got {channels}")
-    if pixels.dtype == np.uint16 and channels > 1:
-        raise errors.UnimplementedError(
-            None, None, "An image of type uint16 can only be encoded with 1 channel"
-        )
-    return Image.fromarray(pixels[..., 0] if channels == 1 else np.ascontiguousarray(pixels))
+    if pixels.shape[2] not in allowed:
+        raise invalid(f"image must have one of {allowed} channels, got {pixels.shape[2]}")
+
+
+def _image(pixels: Array) -> Any:
+    """Return an array of pixels of 8 bits as an image of Pillow."""
+    from PIL import Image
+
+    grey = pixels.shape[2] == 1
+    return Image.fromarray(pixels[..., 0] if grey else np.ascontiguousarray(pixels))
 
 
 def _encode_jpeg(node: NodeContext) -> Function:
@@ -247,7 +240,8 @@ def _encode_jpeg(node: NodeContext) -> Function:
     }
 
     def encode(image: Array) -> Array:
-        return _saved(_image(image, allowed), "JPEG", **options)
+        _check_image(image, allowed)
+        return _saved(_image(image), "JPEG", **options)
 
     return encode
 
@@ -257,7 +251,8 @@ def _encode_jpeg_of_quality(node: NodeContext) -> Function:
         chosen = number(quality, "quality")
         if not 0 <= chosen <= 100:
             raise invalid(f"quality must be in [0,100], got {chosen}")
-        return _saved(_image(image, (1, 3)), "JPEG", quality=max(1, chosen))
+        _check_image(image, (1, 3))
+        return _saved(_image(image), "JPEG", quality=max(1, chosen))
 
     return encode
 
