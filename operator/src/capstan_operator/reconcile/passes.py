@@ -12,7 +12,7 @@ from capstan_operator.manifests import labels
 from capstan_operator.reconcile import instances, moves, rows
 from capstan_operator.reconcile.actions import Action, Announce, Plan, changed
 from capstan_operator.reconcile.observe import Observed, TaskView
-from capstan_operator.reconcile.policies import queue, stall
+from capstan_operator.reconcile.policies import clock, queue, stall
 from capstan_operator.reconcile.policies.queue import Queued
 
 
@@ -33,7 +33,8 @@ class Pass:
 
     def view_of(self, row: TaskStatus) -> TaskView | None:
         """Return the current instance of a task."""
-        return instances.sort(row, self.views.get(row.name, ())).current
+        current = instances.sort(row, self.views.get(row.name, ())).current
+        return None if current is None else clock.seen(current, row, self.now)
 
     def ended(self, row: TaskStatus) -> TaskStatus:
         """Return the row of a finished job, in line with the current instance of its task."""

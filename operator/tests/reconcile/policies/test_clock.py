@@ -1,11 +1,12 @@
 """A time of a status that lies in the future delays no deadline and no deletion for ever."""
 
+import dataclasses
 from datetime import timedelta
 
 import pytest
 from reconcile.world import START, World, make_job
 
-from capstan_operator.api.status import Phase
+from capstan_operator.api.status import Phase, Progress
 from capstan_operator.reconcile.policies.clock import corrected
 
 AHEAD = START + timedelta(days=365)
@@ -55,6 +56,35 @@ def test_tasks_that_start_again_run_although_all_times_lie_in_the_future() -> No
     world.settle()
     assert world.status.phase is Phase.RUNNING
     assert (world.status.start_time, world.status.last_transition_time) == (START, START)
+
+
+def test_a_task_starts_when_it_is_first_seen_if_the_clock_of_its_node_is_ahead() -> None:
+    world = World(make_job(run=POLICY | {"activeDeadlineSeconds": 9000}), pods=True)
+    world.tick()
+    ahead_by = timedelta(minutes=10)
+    world.change("worker-1", started_at=START + ahead_by).settle()
+    assert world.row("worker-1").started_at == START
+    writes = world.writes
+    # In the last pass, the start by the clock of the node is in the past.
+    for seconds in (1, 59, 600):
+        world.wait(seconds).settle()
+        assert (world.row("worker-1").started_at, world.writes) == (START, writes)
+    world.fail("worker-1").change("worker-1", finished_at=world.now + ahead_by).tick()
+    assert world.row("worker-1").finished_at == START + timedelta(seconds=660)
+
+
+def test_the_clock_of_a_node_that_is_ahead_does_not_blame_the_program() -> None:
+    """The training has made a step in each attempt, before its start by the clock of the node."""
+    world = World(make_job(ps=0, run=POLICY | {"activeDeadlineSeconds": 9000}), pods=True).settle()
+    for step in (10, 20, 30):
+        world.instances = {
+            uid: dataclasses.replace(view, started_at=world.now + timedelta(minutes=10))
+            for uid, view in world.instances.items()
+        }
+        world.settle().wait(5)
+        world.progress = Progress(step=step)
+        world.settle().wait(5).fail("worker-1", words="ValueError: no").settle()
+    assert world.row("worker-1").failures_alike == 0
 
 
 @pytest.mark.parametrize("seconds", [0, 1, 3600])
