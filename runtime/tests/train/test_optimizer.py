@@ -274,3 +274,18 @@ def test_a_subclass_of_an_optimizer_finds_the_learning_rate_under_tensorflows_na
         session.run(tf.global_variables_initializer())
         session.run(update)
         assert session.run(x) == 3.0 - 0.5 * 6.0 / 2
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+@pytest.mark.parametrize("keras", [False, True])
+def test_rows_that_a_lookup_names_once_are_not_summed_again(is_resource: bool, keras: bool) -> None:
+    table = tf.get_variable("table", [5, 2], use_resource=is_resource or keras)
+    ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [3, 3, 1], [2, 2])
+    loss = tf.reduce_sum(tf.nn.embedding_lookup_sparse(table, ids, None, combiner="mean"))
+    if keras:
+        tf.keras.optimizers.Adagrad(0.1).get_updates(loss, [table])
+    else:
+        tf.train.AdagradOptimizer(0.1).minimize(loss)
+    types = [op.type for op in tf.get_default_graph().get_operations()]
+    assert types.count("Unique") == 1
+    assert "UnsortedSegmentSum" not in types

@@ -48,9 +48,14 @@ def _gather(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _rows(op: Op, grad: Any, raw: Raw) -> Any:
-    """Return the gradient of a lookup along axis 0: IndexedSlices with the looked-up rows."""
-    params, indices = op.inputs[:2]
-    sizes = raw.Shape(params)
+    return looked_up_rows(grad, op.inputs[1], raw.Shape(op.inputs[0]), raw)
+
+
+def looked_up_rows(grad: Any, indices: Any, sizes: Any, raw: Raw) -> Any:
+    """Return the gradient of a lookup along axis 0: IndexedSlices with the looked-up rows.
+
+    `sizes` is the shape of the table.
+    """
     # The gradient of a lookup in looked-up rows is IndexedSlices itself, and becomes dense here.
     if indices.shape.ndims == 1 and not isinstance(grad, indexed_slices.IndexedSlices):
         return indexed_slices.IndexedSlices(grad, indices, sizes)

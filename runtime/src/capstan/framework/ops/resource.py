@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 
 from capstan.core import dtypes, shapes, tensor_shape
-from capstan.framework import facts, indexed_slices
+from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, ShapeRule, define
 from capstan.framework.ops import indexing, rules, state, training, typesets
 
@@ -56,13 +56,13 @@ def _gather_shape(ctx: ShapeContext) -> rules.Shapes:
 def _gathered(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (handle, indices), batch = op.inputs, op.get_attr("batch_dims")
     sizes = raw.VariableShape(handle)
+    if not batch:
+        return indexing.looked_up_rows(grads[0], indices, sizes, raw), None
     count = raw.Reshape(raw.Size(indices), [1])
     inner = raw.Slice(sizes, [batch + 1], [-1])
     values = raw.Reshape(grads[0], raw.ConcatV2([count, inner], 0))
-    if batch:
-        size = raw.Reshape(raw.Slice(sizes, [batch], [1]), [])
-        return indexing.sums(values, indices, size, batch, raw), None
-    return indexed_slices.IndexedSlices(values, raw.Reshape(indices, [-1]), sizes), None
+    size = raw.Reshape(raw.Slice(sizes, [batch], [1]), [])
+    return indexing.sums(values, indices, size, batch, raw), None
 
 
 def _read(op: Op, grads: Gradients, raw: Raw) -> Gradients:

@@ -24,6 +24,7 @@ from capstan.framework import body_graph, gradients, indexed_slices, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.keras.optimizers import gradient_pairs, optimizer_state, schedules
+from capstan.train import updates
 
 Coefficients = dict[Any, dict[str, Any]]
 """The tensors that updates use, by the device and the type of their variables."""
@@ -265,8 +266,7 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
 
         This implementation sums the slices of a repeated row, and calls `_resource_apply_sparse`.
         """
-        rows, positions = raw.Unique(indices)
-        sums = raw.UnsortedSegmentSum(grad, positions, array_ops.shape(rows)[0])
+        sums, rows = updates.without_repeats(grad, indices)
         return self._resource_apply_sparse(sums, var, rows, **kwargs)
 
     def _resource_scatter_add(self, x: Any, i: Any, v: Any) -> Any:
