@@ -100,3 +100,10 @@ def test_a_job_that_does_not_fit_is_refused(
         environment.delenv(unset)
     with pytest.raises(RuntimeError, match=message):
         Resolver(**{"jobs": JOBS, "gpus_per_node": 2, **options})
+
+
+def test_no_task_is_left_out_of_the_cluster() -> None:
+    resolver = Resolver(JOBS, tasks_per_node=1)
+    with pytest.raises(RuntimeError, match=r"have 5 tasks, and the nodes \(3\) have room for 3"):
+        resolver.cluster_spec()
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ

@@ -62,14 +62,23 @@ class SlurmClusterResolver(ClusterResolver):
         """Return the cluster, and find the task of this process in it.
 
         With `auto_set_gpu`, CUDA_VISIBLE_DEVICES of this process becomes the GPUs of the task.
+
+        Raises:
+            RuntimeError: the nodes have too little room for the tasks of the jobs.
         """
-        addresses = iter(
+        hosts = self._resolve_hostnames()
+        addresses = [
             f"{host}:{self._port_base + place}"
-            for host in self._resolve_hostnames()
+            for host in hosts
             for place in range(self._tasks_per_node)
-        )
+        ]
         tasks: dict[str, list[str]] = {job: [] for job in self._jobs}
         owners = [(job, index) for job, count in self._jobs.items() for index in range(count)]
+        if len(addresses) < len(owners):
+            raise RuntimeError(
+                f"The jobs have {len(owners)} tasks, and the nodes ({len(hosts)}) have room for "
+                f"{len(addresses)}: check `tasks_per_node`, which is {self._tasks_per_node}"
+            )
         for (job, _), address in zip(owners, addresses, strict=False):
             tasks[job].append(address)
         self.task_type, self.task_id = owners[self._rank]
