@@ -133,6 +133,19 @@ def test_a_first_state_and_words_are_features(tmp_path: pathlib.Path) -> None:
     assert found["loss"] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize("sizes", [(), (1,), (3,), (3, 2)])
+def test_a_column_of_numbers_has_all_numbers_of_a_step(sizes: tuple[int, ...]) -> None:
+    # TensorFlow's own examples give the column another dimension.
+    values = np.arange(8 * np.prod(sizes, dtype=int), dtype=np.float32).reshape(2, 4, *sizes)
+    for dimension in 1, 5:
+        column = layers.real_valued_column("x", dimension, normalizer=lambda x: x * 2)
+        with tf.Graph().as_default(), tf.Session() as session:
+            found = layers.sequence_input_from_feature_columns({"x": tf.constant(values)}, [column])
+            size = int(np.prod(sizes))
+            assert found.shape.as_list()[-1] == size
+            np.testing.assert_array_equal(session.run(found), 2 * values.reshape(2, 4, size))
+
+
 def test_wrong_arguments_are_refused() -> None:
     x = [layers.real_valued_column("x")]
     kinds: Any = learn.DynamicRnnEstimator

@@ -116,12 +116,21 @@ def call_model_fn(
     return spec
 
 
+def is_endless(features: Any) -> bool:
+    """Return whether the features of a prediction never end."""
+    if graphs.get_default_graph().get_collection(collections.GraphKeys.QUEUE_RUNNERS):
+        return False
+    operations = [each.op for each in nest.flatten(features) if isinstance(each, graphs.Tensor)]
+    counters = (counter for op in operations for counter in op.control_inputs)
+    return not (
+        any(op.type in iterators.ELEMENTS for op in operations)
+        or any(counter.type == "CountUpTo" for counter in counters)
+    )
+
+
 def warn_if_endless(features: Any) -> None:
     """Warn if the features of a prediction never end."""
-    operations = (each.op for each in nest.flatten(features) if isinstance(each, graphs.Tensor))
-    if any(op.type in iterators.ELEMENTS for op in operations):
-        return
-    if not graphs.get_default_graph().get_collection(collections.GraphKeys.QUEUE_RUNNERS):
+    if is_endless(features):
         logging.warning(
             "Input graph does not use tf.data.Dataset or contain a QueueRunner. That means "
             "predict yields forever. This is probably a mistake."

@@ -3,13 +3,14 @@
 Source: contrib/learn/python/learn/estimators/estimator.py. The work is done by `tf.estimator`.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
 
 from capstan.contrib.layers import feature_columns
-from capstan.contrib.learn import export_strategy, model_fn, monitor_hooks
+from capstan.contrib.learn import export_strategy, model_fn, monitor_hooks, prediction_input
 from capstan.contrib.learn import run_config as run_configs
 from capstan.core import dtypes
 from capstan.estimator import estimator, inputs, mode_keys
@@ -134,15 +135,23 @@ class Estimator:
     ) -> Any:
         """Return an iterator over the predictions of the examples.
 
-        If the model predicts a dictionary, each is a dictionary, with the keys `outputs` only. If
-        `as_iterable` is false, return an array of all predictions, or a dictionary of arrays.
+        If the model predicts a dictionary, each is a dictionary, with the keys `outputs` only. Of
+        an `input_fn` without a dataset, queue or limit, one batch is read. If `as_iterable` is
+        false, return an array of all predictions, or a dictionary of arrays. They are those of `x`,
+        or of the first batch of `input_fn`.
 
         Raises:
             ValueError: the input is wrong as in `fit`.
         """
-        function = input_of(x, None, input_fn, batch_size, epochs=1, shuffle=False)
-        found = self._core.predict(function, None if outputs is None else list(outputs))
-        return found if as_iterable else _stacked(found)
+        given = input_of(x, None, input_fn, batch_size, epochs=1, shuffle=False)
+        function = prediction_input.ending(given)
+        keys = None if outputs is None else list(outputs)
+        if as_iterable or input_fn is None:
+            found = self._core.predict(function, keys)
+            return found if as_iterable else _stacked(found)
+        batches: Any = self._core.predict(function, keys, yield_single_examples=False)
+        with contextlib.closing(batches):
+            return next(batches)
 
     def _predict_key(
         self, key: str, x: Any, input_fn: Any, batch_size: int | None, as_iterable: bool

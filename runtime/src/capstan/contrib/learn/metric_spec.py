@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from capstan.estimator import arguments
+from capstan.framework import graph as graphs
 
 _PREDICTIONS = ("predictions", "prediction", "pred", "output", "outputs", "y_pred")
 _LABELS = ("labels", "label", "targets", "target", "y_true")
@@ -49,7 +50,8 @@ def metric_ops(
     """Return the values and updates of metrics by name.
 
     A metric is a `MetricSpec`, or a function of predictions and labels. The key of a function may
-    be a tuple of the metric's name and the name of the prediction.
+    be a tuple of the metric's name and the name of the prediction. A function that returns one
+    tensor is a metric of one more batch, which is read at the end.
 
     Raises:
         ValueError: as `MetricSpec.create_metric_ops`.
@@ -58,9 +60,10 @@ def metric_ops(
     for key, metric in (metrics or {}).items():
         name, prediction = key if isinstance(key, tuple) else (key, None)
         if isinstance(metric, MetricSpec):
-            found[name] = metric.create_metric_ops(features, labels, predictions)
+            made = metric.create_metric_ops(features, labels, predictions)
         else:
-            found[name] = metric(_chosen("prediction", prediction, predictions), labels)
+            made = metric(_chosen("prediction", prediction, predictions), labels)
+        found[name] = (made, made) if isinstance(made, graphs.Tensor) else made
     return found
 
 
