@@ -130,6 +130,8 @@ def test_inputs_are_cast_if_the_layer_asks_for_it() -> None:
     assert layers.Dense(3, dtype="float64", autocast=True)(single).dtype == tf.float64
     activation = layers.Lambda(lambda x: x, dtype=policy)
     assert activation(single).dtype == tf.float32
+    counts = layers.Lambda(lambda x: x, dtype="int32", autocast=True)
+    assert counts(single).dtype == tf.float32
 
 
 def stepped(optimizer: Any, factors: list[float]) -> list[float]:

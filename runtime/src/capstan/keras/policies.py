@@ -124,7 +124,9 @@ def of_layer(dtype: Any) -> Policy | None:
 
 
 def cast_inputs(inputs: Any, dtype: Any) -> Any:
-    """Return inputs of a layer in which floating tensors have a type."""
+    """Return inputs of a layer in which floating tensors have a type, if it is a floating one."""
+    if not dtypes.as_dtype(dtype).is_floating:
+        return inputs
     return nest.mapped(
         lambda value: math_ops.cast(value, dtype) if _is_other(value, dtype) else value, inputs
     )
