@@ -245,6 +245,15 @@ def past_operations_without_a_gradient(tf: Any) -> Any:
     return tape.gradient(y, x)
 
 
+def past_integers(tf: Any) -> Any:
+    x = tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = tf.cast(tf.cast(x, tf.int32), tf.float32) * 2
+        z = y * y
+    return tape.gradient(z, [x, y]), tape.gradient(z, y, unconnected_gradients="zero")
+
+
 PROGRAMS = (
     of_a_watched_tensor,
     of_a_tensor_that_nothing_watches,
@@ -269,6 +278,7 @@ PROGRAMS = (
     of_weighted_targets,
     of_a_variable_by_itself,
     past_operations_without_a_gradient,
+    past_integers,
 )
 
 

@@ -1,15 +1,16 @@
 """The operations that a `tf.GradientTape` has recorded (python/eager/tape.py).
 
 A tape records an operation that is built while the tape is on, and that reads a tensor which the
-tape watches or which a recorded operation computes. The record is worked out from the order of the
-graph's operations when somebody asks for it. Until then a tape costs nothing.
+tape watches or which a recorded operation computes. Tensors of integers, which have no gradients,
+do not count. The record is worked out from the order of the graph's operations when somebody asks
+for it. Until then a tape costs nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from capstan.framework import closures, control_context, facts, func_graph
+from capstan.framework import closures, control_context, facts, func_graph, reverse_pass
 from capstan.framework import graph as graphs
 
 
@@ -47,7 +48,7 @@ class Record:
     def _sees(self, tensor: graphs.Tensor, position: int) -> bool:
         """Return whether an operation at `position` is recorded because it reads `tensor`."""
         since = self.since.get(tensor)
-        if since is None:
+        if since is None or not reverse_pass.is_trainable(tensor):
             return False
         # A loop reads the results of its last iteration, which are built after the reader.
         return since <= position or control_context.role(tensor.op) is facts.Role.NEXT_ITERATION
