@@ -153,3 +153,10 @@ def test_arrays_keep_their_values_and_dtype(array: np.ndarray[Any, Any]) -> None
     as_list = literals.to_array(array.tolist(), dtypes.as_dtype(array.dtype))
     assert as_list.dtype == array.dtype
     np.testing.assert_array_equal(as_list, array)
+
+
+@pytest.mark.parametrize("kind", ["float32", "complex64", "int32", "bool", "string"])
+@pytest.mark.parametrize("value", [[None], [[None]], (None,)])
+def test_none_is_no_number(kind: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=rf"Expected {kind}, got None of type 'NoneType' instead"):
+        literals.to_array(value, dtypes.as_dtype(kind))

@@ -8,7 +8,7 @@ TensorFlow: -1 is 255 in uint8. A NumPy array is cast to the type.
 """
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,7 @@ def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
     if dtype is not None and dtype.is_quantized:
         integers = _from_python(_without_fields(value), dtypes.levels(dtype))
         return integers.view(dtype.as_numpy_dtype)
-    wrong = _first_unfit(value, dtype)
-    if wrong is not None:
+    for wrong in _unfit(value, _fits(dtype)):
         raise _refusal(value, wrong) if dtype is None else TypeError(_expected(dtype, wrong))
     plain = _without_dimensions(value)
     try:
@@ -90,7 +89,7 @@ def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
         raise ValueError(f"Argument must be a dense tensor: {value!r} - {error}") from None
     if dtype is None and array.dtype.kind in "SU":
         # NumPy turned the numbers in the list into text.
-        text = _search(value, lambda leaf: not isinstance(leaf, _TEXT))
+        text = next(_unfit(value, lambda leaf: not isinstance(leaf, _TEXT)))
         raise TypeError(_expected(dtypes.as_dtype(to_array(_first_leaf(value)).dtype), text))
     return _narrow(array) if dtype is None else array
 
@@ -169,21 +168,13 @@ def _as_bytes(array: Array, value: Any) -> Array:
     return result
 
 
-def _first_unfit(value: Any, dtype: dtypes.DType | None) -> Any:
-    """Return the first element that does not fit `dtype`, or None."""
-    return _search(value, _fits(dtype))
-
-
-def _search(value: Any, fits: Callable[[Any], bool]) -> Any:
+def _unfit(value: Any, fits: Callable[[Any], bool]) -> Iterator[Any]:
+    """Yield each element that does not fit. It may be None."""
     if isinstance(value, list | tuple):
         for element in value:
-            wrong = _search(element, fits)
-            if wrong is not None:
-                return wrong
-        return None
-    if isinstance(value, np.ndarray) and value.ndim:
-        return None
-    return None if fits(value) else value
+            yield from _unfit(element, fits)
+    elif not (isinstance(value, np.ndarray) and value.ndim) and not fits(value):
+        yield value
 
 
 def _fits(dtype: dtypes.DType | None) -> Callable[[Any], bool]:
