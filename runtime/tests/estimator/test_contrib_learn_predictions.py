@@ -1,5 +1,9 @@
-"""Estimators of `tf.contrib.learn` read input that never ends once, and have metrics of a batch."""
+"""Estimators of `tf.contrib.learn` read input that never ends once, and have metrics of a batch.
 
+A metric gets its tensors by the names of its arguments.
+"""
+
+import functools
 import itertools
 from typing import Any
 
@@ -73,3 +77,46 @@ def test_a_metric_may_be_a_tensor_of_a_batch() -> None:
     found = trained().evaluate(input_fn=labelled, steps=2, metrics={"sum": spec})
     # The probabilities of an example sum to 1.
     assert found["sum"] == pytest.approx(Y[:4].sum(), rel=1e-5)
+
+
+def seen(**given: Any) -> Any:
+    return {name: value for name, value in given.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    "metric_fn, expected",
+    [
+        (lambda predictions, labels: seen(p=predictions, l=labels), "pl"),
+        (lambda targets, logits: seen(p=logits, l=targets), "pl"),
+        (lambda labels, found: seen(p=found, l=labels), "pl"),
+        (lambda found, labels: seen(p=found, l=labels), "pl"),
+        (lambda found: seen(p=found), "p"),
+        (lambda weight, prediction: seen(p=prediction, w=weight), "pw"),
+        (lambda found, weights=None, label=None: seen(p=found, l=label, w=weights), "plw"),
+        (functools.partial(lambda p, k, labels: seen(p=p, l=labels), k=2), "pl"),
+    ],
+)
+def test_a_metric_gets_tensors_by_the_names_of_its_arguments(metric_fn: Any, expected: str) -> None:
+    weights = {"weight_key": "w"} if "w" in expected else {}
+    spec = learn.MetricSpec(metric_fn, prediction_key="x", **weights)
+    found = spec.create_metric_ops({"w": "w"}, {"only": "l"}, {"x": "p", "y": "other"})
+    assert found == {letter: letter for letter in expected}
+
+
+@pytest.mark.parametrize(
+    "metric_fn, keys, message",
+    [
+        (lambda p, labels: None, {"weight_key": "w"}, "needs an argument .*'weights'.* 'w'"),
+        (lambda predictions: None, {"label_key": "l"}, "needs an argument .*'labels'.* 'l'"),
+        (lambda label, targets: None, {}, "Ambiguous arguments"),
+        (lambda predictions, logits: None, {}, "Ambiguous arguments"),
+        (lambda p, weight, weights: None, {}, "Ambiguous arguments"),
+        (lambda p, labels: None, {"label_key": "l"}, "label_key specified requires a dictionary"),
+        (lambda p: None, {"prediction_key": "p"}, "prediction_key specified requires a dictionary"),
+    ],
+)
+def test_keys_and_arguments_of_a_metric_that_do_not_fit_are_refused(
+    metric_fn: Any, keys: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        learn.MetricSpec(metric_fn, **keys).create_metric_ops({}, "l", "p")

@@ -1,21 +1,28 @@
 """Metrics of an evaluation (contrib/learn/python/learn/metric_spec.py)."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from capstan.estimator import arguments
 from capstan.framework import graph as graphs
 
-_PREDICTIONS = ("predictions", "prediction", "pred", "output", "outputs", "y_pred")
-_LABELS = ("labels", "label", "targets", "target", "y_true")
-_WEIGHTS = ("weights", "weight", "sample_weight")
+_PREDICTIONS = ("predictions", "prediction", "logits", "logit")
+_LABELS = ("labels", "label", "targets", "target")
+_WEIGHTS = ("weights", "weight")
 
 
-class MetricSpec(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class MetricSpec:
     """A metric of the predictions, labels and weights that the keys name.
 
     `metric_fn` takes predictions, and maybe labels and weights. It returns a value and an update.
-    A key may be None if there is only one tensor, or no weights.
+    It gets labels and weights by the names of its arguments, `labels`, `targets` or `weights` for
+    example, and predictions by name or else as its first other argument. A key may be None if there
+    is only one tensor, or no weights.
+
+    Raises:
+        ValueError: `metric_fn` has several arguments for the same, or none for a key.
     """
 
     metric_fn: Callable[..., Any]
@@ -23,25 +30,45 @@ class MetricSpec(NamedTuple):
     label_key: str | None = None
     weight_key: str | None = None
 
+    def __post_init__(self) -> None:
+        self._argument(_PREDICTIONS)
+        self._argument(_LABELS, self.label_key)
+        self._argument(_WEIGHTS, self.weight_key)
+
+    def _argument(self, names: tuple[str, ...], key: str | None = None) -> str | None:
+        """Return the argument of `metric_fn` that has one of the names, which `key` needs."""
+        own = arguments.names(self.metric_fn)
+        found = [name for name in own if name in names]
+        if len(found) > 1:
+            raise ValueError(f"Ambiguous arguments {found}, must provide only one of {names}.")
+        if key is not None and not found:
+            raise ValueError(
+                f"metric_fn needs an argument with one of the names {names} for the key {key!r}, "
+                f"but its arguments are {own}."
+            )
+        return found[0] if found else None
+
     def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
         """Add the metric to the default graph. `inputs` are the features, which have the weights.
 
         Raises:
-            ValueError: a key is needed and missing, or it names no tensor.
+            ValueError: a key is needed and missing, there is only one tensor for a key, or it names
+                no tensor.
         """
-        chosen = {
-            _PREDICTIONS: _chosen("prediction", self.prediction_key, predictions),
-            _LABELS: _chosen("label", self.label_key, labels),
-        }
-        if self.weight_key:
-            chosen[_WEIGHTS] = inputs[self.weight_key]
-        names = arguments.names(self.metric_fn)
-        given = {
-            name: value for names_of, value in chosen.items() for name in names if name in names_of
-        }
-        if given:
-            return self.metric_fn(**given)
-        return self.metric_fn(chosen[_PREDICTIONS], chosen[_LABELS])
+        prediction = _chosen("prediction", self.prediction_key, predictions)
+        label = _chosen("label", self.label_key, labels)
+        named, labels_name = {}, self._argument(_LABELS)
+        if labels_name is not None:
+            named[labels_name] = label
+        weights_name = self._argument(_WEIGHTS)
+        if weights_name is not None and self.weight_key:
+            named[weights_name] = inputs[self.weight_key]
+        predictions_name = self._argument(_PREDICTIONS)
+        if predictions_name is not None:
+            return self.metric_fn(**{predictions_name: prediction}, **named)
+        if labels_name == arguments.names(self.metric_fn)[0]:
+            return self.metric_fn(named.pop(labels_name), prediction, **named)
+        return self.metric_fn(prediction, **named)
 
 
 def metric_ops(
@@ -69,6 +96,11 @@ def metric_ops(
 
 def _chosen(kind: str, key: str | None, tensors: Any) -> Any:
     if not isinstance(tensors, Mapping):
+        if key is not None:
+            raise ValueError(
+                f"MetricSpec with {kind}_key specified requires a dictionary of {kind}s. Leave out "
+                f"the key {key!r}: there is only one tensor."
+            )
         return tensors
     if key is None and len(tensors) == 1:
         return next(iter(tensors.values()))
