@@ -125,6 +125,40 @@ def test_a_setting_out_of_range_is_refused_by_its_name(config, settings):
             config().replace(**settings)
 
 
+def test_a_distribute_config_gives_the_strategies_of_training_and_evaluation(config):
+    mirrored, servers = tf.distribute.MirroredStrategy(["cpu:0"]), _servers()
+    both = tf.contrib.distribute.DistributeConfig(mirrored, eval_distribute=servers)
+    found = config(experimental_distribute=both)
+    assert (found.train_distribute, found.eval_distribute) == (mirrored, servers)
+    only = tf.contrib.distribute.DistributeConfig(eval_distribute=mirrored)
+    mixed = config(train_distribute=servers, experimental_distribute=only)
+    assert (mixed.train_distribute, mixed.eval_distribute) == (servers, mirrored)
+    assert mixed.experimental_distribute is only
+
+
+def test_the_place_in_the_cluster_follows_the_strategy_of_a_distribute_config(config):
+    workers = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}
+    strategy = tf.contrib.distribute.CollectiveAllReduceStrategy()
+    found = config(
+        workers, experimental_distribute=tf.contrib.distribute.DistributeConfig(strategy)
+    )
+    assert found.is_chief
+    assert found.num_worker_replicas == 2
+
+
+def test_a_distribute_config_is_refused_if_its_strategy_is_set_twice_or_it_has_a_cluster(config):
+    strategies = tf.contrib.distribute.DistributeConfig(_servers())
+    with pytest.raises(ValueError, match="Either `train_distribute` or"):
+        config(train_distribute=_servers(), experimental_distribute=strategies)
+    remote = strategies._replace(remote_cluster={"worker": ["a:1"]})
+    with pytest.raises(ValueError, match="Run the program in each task, with TF_CONFIG"):
+        config(experimental_distribute=remote)
+
+
+def _servers():
+    return tf.contrib.distribute.ParameterServerStrategy()
+
+
 def test_one_interval_of_checkpoints_takes_the_place_of_the_other(config):
     assert config().save_checkpoints_secs == 600
     by_steps = config(save_checkpoints_steps=5)

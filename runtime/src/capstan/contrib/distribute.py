@@ -29,12 +29,17 @@ from capstan.api.distribution_strategy import has_strategy as has_strategy
 from capstan.api.distribution_strategy import in_cross_replica_context as in_cross_replica_context
 from capstan.api.loss_scaling import get_loss_reduction as get_loss_reduction
 from capstan.api.one_device_strategy import OneDeviceStrategy as OneDeviceStrategy
+from capstan.contrib.standard_server import (
+    run_standard_tensorflow_server as run_standard_tensorflow_server,
+)
 from capstan.core import public
+from capstan.estimator.distribute_config import DistributeConfig as DistributeConfig
 
 __all__ = [
     "AllReduceCrossDeviceOps",
     "CollectiveAllReduceStrategy",
     "CrossDeviceOps",
+    "DistributeConfig",
     "DistributionStrategy",
     "DistributionStrategyExtended",
     "MirroredStrategy",
@@ -50,6 +55,7 @@ __all__ = [
     "has_distribution_strategy",
     "has_strategy",
     "in_cross_replica_context",
+    "run_standard_tensorflow_server",
 ]
 
 

@@ -12,7 +12,7 @@ from tensorboard.compat.proto import config_pb2, rewriter_config_pb2
 
 from capstan.api import logging
 from capstan.core import cluster as clusters
-from capstan.estimator import run_config_checks, tf_config
+from capstan.estimator import distribute_config, run_config_checks, tf_config
 
 TaskType = tf_config.TaskType
 
@@ -65,7 +65,8 @@ class RunConfig:
     MirroredStrategy. The model is then called in each replica, and `input_fn` must return a dataset
     with the batches of one replica. Such a strategy trains in one process, so TF_CONFIG may
     describe one worker and no ps. A ParameterServerStrategy changes nothing: training is between
-    graphs and without synchronization, and an evaluation runs in one process.
+    graphs and without synchronization, and an evaluation runs in one process. A
+    `tf.contrib.distribute.DistributeConfig` as `experimental_distribute` may give both.
 
     In a cluster, the default `session_config` lets a task talk to itself and to the ps tasks only.
 
@@ -98,7 +99,12 @@ class RunConfig:
         environment = clusters.tf_config_object(os.environ.get("TF_CONFIG", ""))
         if environment:
             logging.info("TF_CONFIG environment variable: %s", environment)
-        self._place = self._read_place(environment, train_distribute)
+        strategies = distribute_config.strategies(
+            experimental_distribute,
+            train_distribute=train_distribute,
+            eval_distribute=eval_distribute,
+        )
+        self._place = self._read_place(environment, strategies["train_distribute"])
         self._set(
             model_dir=_model_dir(environment, model_dir),
             tf_random_seed=tf_random_seed,
@@ -111,10 +117,9 @@ class RunConfig:
             keep_checkpoint_max=keep_checkpoint_max,
             keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
             log_step_count_steps=log_step_count_steps,
-            train_distribute=train_distribute,
             device_fn=device_fn,
             protocol=protocol,
-            eval_distribute=eval_distribute,
+            **strategies,
             experimental_distribute=experimental_distribute,
             experimental_max_worker_delay_secs=experimental_max_worker_delay_secs,
             session_creation_timeout_secs=session_creation_timeout_secs,
@@ -187,6 +192,7 @@ class RunConfig:
     device_fn = _setting("device_fn")
     protocol = _setting("protocol")
     eval_distribute = _setting("eval_distribute")
+    experimental_distribute = _setting("experimental_distribute")
     experimental_max_worker_delay_secs = _setting("experimental_max_worker_delay_secs")
     session_creation_timeout_secs = _setting("session_creation_timeout_secs")
 

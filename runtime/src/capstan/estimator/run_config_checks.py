@@ -1,21 +1,12 @@
 """The checks of a RunConfig: which settings it refuses (python/estimator/run_config.py)."""
 
-from collections.abc import Mapping
-from types import NoneType
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from tensorboard.compat.proto import config_pb2
 
 from capstan.api import distribution_strategy, parameter_server_strategy
-from capstan.estimator import arguments, tf_config
-
-_ANY_STRATEGY: Final = (NoneType, distribution_strategy.Strategy)
-_STRATEGIES: Final[Mapping[str, tuple[type, ...]]] = {
-    "train_distribute": _ANY_STRATEGY,
-    "eval_distribute": _ANY_STRATEGY,
-    "experimental_distribute": (NoneType,),
-}
+from capstan.estimator import arguments, distribute_config, tf_config
 
 
 def has_replicas(strategy: Any) -> bool:
@@ -51,12 +42,13 @@ def check(config: Any) -> None:
         if value is not None and value <= 0:
             raise ValueError(f"{name} should be > 0")
     _check_types(config)
-    for name, allowed in _STRATEGIES.items():
-        if not isinstance(getattr(config, f"_{name}"), allowed):
+    for name in ("train_distribute", "eval_distribute"):
+        strategy = getattr(config, name)
+        if not isinstance(strategy, distribution_strategy.Strategy | None):
             raise ValueError(
-                f"{name} should be None{' or a strategy of tf.distribute' if allowed[1:] else ''}. "
-                f"Got: {getattr(config, f'_{name}')!r}"
+                f"{name} should be None or a strategy of tf.distribute. Got: {strategy!r}"
             )
+    distribute_config.check(config.experimental_distribute)
     _check_is_alone(config)
 
 
