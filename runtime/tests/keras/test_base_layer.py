@@ -266,3 +266,39 @@ def test_a_layer_may_have_its_own_attribute_with_the_name_of_the_list_of_layers(
     assert stack(tf.ones([1, 5])).shape.as_list() == [1, 2]
     assert [each.units for each in stack._layers] == [3, 4]
     assert len(stack.trainable_weights) == 6
+
+
+class Recurrent(layers.Layer):
+    """Has layers of `tf.layers` and cells in an attribute, inside a wrapper, and in a list."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        rnn = tf.nn.rnn_cell
+        dropped = rnn.DropoutWrapper(rnn.BasicLSTMCell(3), input_keep_prob=1.0)
+        self.cell = rnn.MultiRNNCell([dropped, rnn.GRUCell(3)])
+        self.more: list[Any] = []
+        self.more.append(tf.layers.Dense(1))
+
+    def call(self, inputs: Any) -> Any:
+        outputs, _ = tf.nn.dynamic_rnn(self.cell, inputs, dtype=tf.float32)
+        self.late = tf.layers.Dense(2)
+        return self.more[0](self.late(outputs))
+
+
+def test_layers_of_tf_layers_inside_a_layer_have_variables_that_keras_trains() -> None:
+    inputs = layers.Input((3, 2))
+    layer = Recurrent()
+    model = tf.keras.Model(inputs, layer(inputs))
+    assert len(layer.trainable_weights) == 10
+    assert {type(variable).__name__ for variable in layer.weights} == {"ResourceVariable"}
+    model.compile("adam", "mse")
+    before = model.get_weights()
+    model.fit(np.ones((4, 3, 2)), np.ones((4, 3, 1)), verbose=0)
+    changed = [np.any(old != new) for old, new in zip(before, model.get_weights(), strict=True)]
+    assert sum(changed) == 10
+
+
+def test_layers_of_tf_layers_alone_have_reference_variables() -> None:
+    tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(3)])(tf.zeros([1, 3]), [tf.zeros([1, 3])])
+    tf.layers.dense(tf.zeros([1, 3]), 2)
+    assert {type(variable).__name__ for variable in tf.global_variables()} == {"RefVariable"}

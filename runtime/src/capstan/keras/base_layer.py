@@ -5,14 +5,15 @@ variables, and their names begin with the name scope of this call, such as `dens
 """
 
 import abc
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from capstan.api import variables
 from capstan.api.layers import base, callable_layer, calls, settings
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import nest
-from capstan.keras import constraints, initializers, policies, regularizers
+from capstan.keras import constraints, initializers, plain_layers, policies, regularizers
 
 
 class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
@@ -61,6 +62,16 @@ class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
         if self._dtype_policy is not None:
             dtype = self._dtype_policy.variable_dtype
         super().__init__(trainable, name, dtype, activity_regularizer=regularizer, **kwargs)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        plain_layers.make_resources({name: value})
+
+    @contextmanager
+    def _called(self) -> Iterator[None]:
+        plain_layers.make_resources(vars(self))  # Also layers that were appended to lists.
+        with super()._called():
+            yield
 
     def build(self, input_shape: Any) -> None:
         self.built = True

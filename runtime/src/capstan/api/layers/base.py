@@ -28,8 +28,11 @@ class Layer(callable_layer.CallableLayer):
     """A function with variables. Override `build` to create them and `call` to use them.
 
     Calls after the first one use the same variables. `trainable` says whether optimizers change
-    them. The variables are those of `tf.get_variable` in the variable scope of the layer.
+    them. The variables are those of `tf.get_variable` in the variable scope of the layer. A layer
+    of Keras sets `makes_resources`, because optimizers of Keras change only resource variables.
     """
+
+    makes_resources = False
 
     def __init__(
         self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any
@@ -106,7 +109,7 @@ class Layer(callable_layer.CallableLayer):
                 initializer=initializer or self._current_scope.initializer,
                 trainable=trainable and self.trainable,
                 constraint=constraint,
-                use_resource=use_resource,
+                use_resource=use_resource or self.makes_resources or None,
                 synchronization=synchronization,
                 aggregation=aggregation,
                 **more,
