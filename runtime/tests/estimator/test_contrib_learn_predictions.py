@@ -91,6 +91,7 @@ def seen(**given: Any) -> Any:
         (lambda labels, found: seen(p=found, l=labels), "pl"),
         (lambda found, labels: seen(p=found, l=labels), "pl"),
         (lambda found: seen(p=found), "p"),
+        (lambda *given: seen(p=given[0]), "p"),
         (lambda weight, prediction: seen(p=prediction, w=weight), "pw"),
         (lambda found, weights=None, label=None: seen(p=found, l=label, w=weights), "plw"),
         (functools.partial(lambda p, k, labels: seen(p=p, l=labels), k=2), "pl"),

@@ -66,7 +66,7 @@ class MetricSpec:
         predictions_name = self._argument(_PREDICTIONS)
         if predictions_name is not None:
             return self.metric_fn(**{predictions_name: prediction}, **named)
-        if labels_name == arguments.names(self.metric_fn)[0]:
+        if labels_name is not None and labels_name == arguments.names(self.metric_fn)[0]:
             return self.metric_fn(named.pop(labels_name), prediction, **named)
         return self.metric_fn(prediction, **named)
 
