@@ -269,3 +269,10 @@ def test_metrics_are_set_back() -> None:
     assert model.run_eagerly is False
     with pytest.raises(ValueError, match="in eager execution"):
         model.run_eagerly = True
+
+
+def test_the_change_of_a_variable_is_no_variable_of_a_layer() -> None:
+    layer = layers.Layer()
+    layer.count = tf.Variable(1.0, use_resource=True)
+    layer.next = layer.count.assign_add(1.0)
+    assert layer.weights == [layer.count]

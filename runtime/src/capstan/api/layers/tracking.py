@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.api import variables
+from capstan.api import resource_variables, variables
 from capstan.api.layers import added_losses, common, context, dependence
 from capstan.framework import nest
 
@@ -77,7 +77,9 @@ class Tracker(common.CommonLayer):
             *(
                 variable
                 for variable in distinct(self._in_attributes(variables.Variable))
-                if id(variable) not in others and variable.trainable is trainable
+                if id(variable) not in others
+                and variable.trainable is trainable
+                and not isinstance(variable, resource_variables.UnreadVariable)
             ),
         ]
 
