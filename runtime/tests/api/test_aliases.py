@@ -420,6 +420,15 @@ def test_programs_are_told_that_they_build_a_graph() -> None:
         assert tf.get_default_graph() is graph
     kinds = [device.device_type for device in device_lib.list_local_devices()]
     assert context.num_gpus() == kinds.count("GPU")
+    assert tf.contrib.eager.list_devices() == [
+        each.name for each in device_lib.list_local_devices()
+    ]
+
+
+def test_the_hooked_sessions_of_contrib_are_those_of_training() -> None:
+    from capstan.contrib.learn.python.learn import monitored_session
+
+    assert monitored_session.SingularMonitoredSession is tf.train.SingularMonitoredSession
 
 
 def test_the_arguments_of_a_function_are_listed_as_before_python_3() -> None:

@@ -56,6 +56,24 @@ def test_each_epoch_has_every_image_once(folder: str) -> None:
     assert ordered.next_batch(2, shuffle=False)[1].tolist() == [0, 1]
 
 
+def test_the_images_and_labels_of_an_open_file_are_read(folder: str) -> None:
+    from capstan.contrib.learn.python.learn.datasets import mnist
+
+    path = pathlib.Path(folder)
+    with open(path / "train-images-idx3-ubyte.gz", "rb") as packed:
+        assert mnist.extract_images(packed)[:, 1, 2, 0].tolist() == list(range(6))
+    with tf.gfile.Open(str(path / "t10k-labels-idx1-ubyte"), "rb") as plain:
+        assert mnist.extract_labels(plain, one_hot=True, num_classes=3).tolist() == [
+            [1, 0, 0],
+            [0, 1, 0],
+        ]
+    with (
+        open(path / "t10k-images-idx3-ubyte", "rb") as images,
+        pytest.raises(ValueError, match=r"Invalid magic number 2051 in MNIST label file: .*idx3"),
+    ):
+        mnist.extract_labels(images)
+
+
 def test_fake_data_need_no_files() -> None:
     mnist = input_data.read_data_sets("/none", fake_data=True, one_hot=True)
     images, labels = mnist.train.next_batch(3, fake_data=True)
@@ -78,7 +96,7 @@ def test_wrong_files_and_arguments_are_refused(folder: str) -> None:
     with pytest.raises(TypeError, match="expected uint8 or float32"):
         input_data.read_data_sets(folder, dtype=tf.int32, validation_size=0)
     write(pathlib.Path(folder), "t10k-labels-idx1-ubyte", ">2I", 2051, 2, range(2))
-    with pytest.raises(ValueError, match="Invalid magic number 2051 in MNIST label file"):
+    with pytest.raises(ValueError, match=r"Invalid magic number 2051 in MNIST label file"):
         input_data.read_data_sets(folder, validation_size=0)
 
 

@@ -16,7 +16,9 @@ from capstan.core import dtypes
 from capstan.framework import random_seed
 from capstan.resources import files
 
-__all__ = ["DataSet", "Datasets", "load_mnist", "read_data_sets"]
+__all__ = [
+    "DataSet", "Datasets", "extract_images", "extract_labels", "load_mnist", "read_data_sets",
+]  # fmt: skip
 
 _TRAIN_IMAGES, _TRAIN_LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
 _TEST_IMAGES, _TEST_LABELS = "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"
@@ -151,8 +153,10 @@ def read_data_sets(
         return Datasets(*fake)
     names = (_TRAIN_IMAGES, _TRAIN_LABELS, _TEST_IMAGES, _TEST_LABELS)
     paths = _paths(train_dir, names)
-    images, test_images = _images(paths[0]), _images(paths[2])
-    labels, test_labels = _labels(paths[1], one_hot), _labels(paths[3], one_hot)
+    images, test_images = (_images(files.read_all(each), each) for each in paths[::2])
+    labels, test_labels = (_labels(files.read_all(each), each) for each in paths[1::2])
+    if one_hot:
+        labels, test_labels = (np.eye(_CLASSES)[each] for each in (labels, test_labels))
     if not 0 <= validation_size <= len(images):
         raise ValueError(
             f"Validation size should be between 0 and {len(images)}. Received: {validation_size}."
@@ -194,9 +198,28 @@ def _paths(folder: str, names: tuple[str, ...]) -> list[str]:
     return found
 
 
-def _images(path: str) -> Any:
-    """Return images as a uint8 array of shape [count, rows, columns, 1]."""
-    content = _content(path)
+def extract_images(f: Any) -> Any:
+    """Return the images of an open file as a uint8 array of shape [count, rows, columns, 1].
+
+    Raises:
+        ValueError: the file has no images.
+    """
+    return _images(f.read(), f.name)
+
+
+def extract_labels(f: Any, one_hot: bool = False, num_classes: int = _CLASSES) -> Any:
+    """Return the labels of an open file as a uint8 vector, or as rows of float64 numbers.
+
+    Raises:
+        ValueError: the file has no labels.
+    """
+    labels = _labels(f.read(), f.name)
+    return np.eye(num_classes)[labels] if one_hot else labels
+
+
+def _images(data: bytes, path: str) -> Any:
+    """Return the images of a file with this content."""
+    content = _unpacked(data)
     magic, count, rows, columns = struct.unpack_from(">4I", content)
     if magic != _IMAGE_MAGIC:
         raise ValueError(f"Invalid magic number {magic} in MNIST image file: {path}")
@@ -204,16 +227,14 @@ def _images(path: str) -> Any:
     return pixels.reshape(count, rows, columns, 1)
 
 
-def _labels(path: str, one_hot: bool) -> Any:
-    """Return labels as a uint8 vector, or as rows of ten float64 numbers."""
-    content = _content(path)
+def _labels(data: bytes, path: str) -> Any:
+    """Return the labels of a file with this content."""
+    content = _unpacked(data)
     magic, count = struct.unpack_from(">2I", content)
     if magic != _LABEL_MAGIC:
         raise ValueError(f"Invalid magic number {magic} in MNIST label file: {path}")
-    labels = np.frombuffer(content, np.uint8, count, offset=8)
-    return np.eye(_CLASSES)[labels] if one_hot else labels
+    return np.frombuffer(content, np.uint8, count, offset=8)
 
 
-def _content(path: str) -> bytes:
-    data = files.read_all(path)
+def _unpacked(data: bytes) -> bytes:
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data

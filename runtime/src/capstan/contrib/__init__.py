@@ -88,6 +88,7 @@ _EAGER: alias.Homes = (
         executing_eagerly="capstan.api.eager_context",
         function="capstan.api.def_function",
         in_eager_mode="capstan.api.eager_context",
+        list_devices="capstan.api.eager_context",
         make_template="capstan.api.template",
         num_gpus="capstan.api.eager_context",
     ),

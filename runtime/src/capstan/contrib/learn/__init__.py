@@ -110,6 +110,7 @@ alias.grow(
         "python.learn.export_strategy": (f"{_HERE}.export_strategy",),
         "python.learn.learn_runner": (f"{_HERE}.learn_runner",),
         "python.learn.metric_spec": (f"{_HERE}.metric_spec",),
+        "python.learn.monitored_session": ("capstan.train", "capstan"),
         "python.learn.monitors": (f"{_HERE}.monitors",),
         "python.learn.preprocessing": (f"{_HERE}.preprocessing",),
         "python.learn.preprocessing.text": (f"{_HERE}.preprocessing",),

@@ -15,6 +15,8 @@ from capstan.core import public
 
 load_mnist = mnist_data.load_mnist
 read_data_sets = mnist_data.read_data_sets
+extract_images = mnist_data.extract_images
+extract_labels = mnist_data.extract_labels
 DataSet = mnist_data.DataSet
 
 
