@@ -231,9 +231,6 @@ def test_a_transposed_convolution_enlarges_images_and_refuses_what_it_lacks() ->
     assert layer(tf.constant(IMAGES)).shape.as_list() == [2, 8, 12, 4]
     config = layer.get_config()
     assert layers.Conv2DTranspose.from_config(config).get_config() == config
-    for options in ({"output_padding": 1}, {"dilation_rate": 2}):
-        with pytest.raises(NotImplementedError, match="no output_padding and no dilation_rate"):
-            layers.Conv2DTranspose(4, 2, **options)
 
 
 def test_attention_takes_masks_of_layers_and_passes_that_of_the_queries_on() -> None:

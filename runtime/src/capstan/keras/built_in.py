@@ -6,10 +6,18 @@ from typing import Any
 
 from capstan.api import creation_ops
 from capstan.api.layers import settings
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import activations, base_layer, constraints, initializers, objects, regularizers
+from capstan.keras import (
+    activations,
+    base_layer,
+    constraints,
+    initializers,
+    objects,
+    regularizers,
+    shape_nests,
+)
 
 _GETTERS = {
     "_initializer": initializers.get,
@@ -59,19 +67,17 @@ class BuiltIn(base_layer.Layer):
         return objects.serialize_keras_object(value) if is_object else value
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """Return the shape of the outputs for a shape, or for a list of shapes.
+        """Return the shapes of the outputs for a shape, or for a nest of shapes.
 
-        An equal layer computes the shape, in a graph of its own.
+        An equal layer computes the shapes, in a graph of its own.
         """
-        is_list = isinstance(input_shape, list) and not isinstance(input_shape[0], int | None)
         with graphs.Graph().as_default():
             layer = type(self).from_config(self.get_config())
             kind = self._dtype or dtypes.as_dtype(settings.SETTINGS.floatx)
-            shapes = [
-                tensor_shape.as_shape(each) for each in (input_shape if is_list else [input_shape])
-            ]
-            tensors = [creation_ops.placeholder(kind, shape) for shape in shapes]
-            outputs = layer(tensors if is_list else tensors[0])
+            tensors = nest.mapped(
+                lambda shape: creation_ops.placeholder(kind, shape), shape_nests.shapes(input_shape)
+            )
+            outputs = layer(tensors)
         return nest.mapped(lambda tensor: tensor.shape, outputs)
 
 

@@ -8,7 +8,7 @@ from capstan.api.layers import sessions
 from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.keras import models
-from capstan.keras.layers import core, merging
+from capstan.keras.layers import lambda_layer, merging
 
 
 def multi_gpu_model(
@@ -64,7 +64,7 @@ def _on_gpu(model: Any, place: int, numbers: Sequence[int]) -> list[Any]:
         graphs.get_default_graph().name_scope(f"replica_{number}"),
     ):
         inputs = [
-            core.Lambda(_part, arguments={"place": place, "count": count})(whole)
+            lambda_layer.Lambda(_part, arguments={"place": place, "count": count})(whole)
             for whole in model.inputs
         ]
         return nest.flatten(model(inputs[0] if len(inputs) == 1 else inputs))

@@ -30,7 +30,6 @@ from capstan.keras.layers.core import ActivityRegularization as ActivityRegulari
 from capstan.keras.layers.core import Dense as Dense
 from capstan.keras.layers.core import Dropout as Dropout
 from capstan.keras.layers.core import Flatten as Flatten
-from capstan.keras.layers.core import Lambda as Lambda
 from capstan.keras.layers.core import Masking as Masking
 from capstan.keras.layers.core import Permute as Permute
 from capstan.keras.layers.core import RepeatVector as RepeatVector
@@ -45,6 +44,7 @@ from capstan.keras.layers.depthwise import DepthwiseConv2D as DepthwiseConv2D
 from capstan.keras.layers.depthwise import SeparableConv1D as SeparableConv1D
 from capstan.keras.layers.depthwise import SeparableConv2D as SeparableConv2D
 from capstan.keras.layers.embeddings import Embedding as Embedding
+from capstan.keras.layers.lambda_layer import Lambda as Lambda
 from capstan.keras.layers.local import LocallyConnected1D as LocallyConnected1D
 from capstan.keras.layers.local import LocallyConnected2D as LocallyConnected2D
 from capstan.keras.layers.merging import Add as Add

@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.api import array_ops, nn
 from capstan.api.layers import convolutional, plain_arguments, settings, volumes
-from capstan.keras import built_in
+from capstan.keras import backend_convolutions, built_in
 
 
 class Convolution(convolutional.CommonConv, built_in.BuiltIn):
@@ -71,8 +71,39 @@ class Conv3D(Convolution, volumes.CommonConv3D):
     """A convolution of volumes with `filters` filters."""
 
 
-class Conv2DTranspose(convolutional.CommonConvTranspose, built_in.BuiltIn):
-    """The transpose of a convolution: it maps the outputs of a convolution to images."""
+class _PaddedTranspose(convolutional.CommonConvTranspose):
+    """A transposed convolution whose outputs may have further elements at their ends."""
+
+    output_padding: tuple[int, ...] | None = None
+
+    def _set_output_padding(self, given: Any) -> None:
+        if given is None:
+            return
+        self.output_padding = plain_arguments.normalize_tuple(given, self.rank, "output_padding")
+        pairs = zip(self.output_padding, self.strides, strict=True)
+        if any(own >= stride for own, stride in pairs):
+            raise ValueError(
+                f"Stride {self.strides} must be greater than output padding {self.output_padding}"
+            )
+
+    def _length(self, size: Any, axis: int) -> Any:
+        """Return the size of the outputs (`deconv_output_length` of python/keras/utils)."""
+        if size is None:
+            return None
+        stride, width = self.strides[axis], self.kernel_size[axis]
+        width += (width - 1) * (self.dilation_rate[axis] - 1)
+        if self.output_padding is None:
+            return size * stride + (0 if self.padding == "same" else max(width - stride, 0))
+        pad = width // 2 if self.padding == "same" else 0
+        return (size - 1) * stride + width - 2 * pad + self.output_padding[axis]
+
+
+class Conv2DTranspose(_PaddedTranspose, built_in.BuiltIn):
+    """The transpose of a convolution: it maps the outputs of a convolution to images.
+
+    `output_padding` adds to the size of the outputs, after the padding `valid` or `same`. With a
+    `dilation_rate`, the strides only count for the size of the outputs.
+    """
 
     def __init__(
         self,
@@ -94,18 +125,29 @@ class Conv2DTranspose(convolutional.CommonConvTranspose, built_in.BuiltIn):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Raises NotImplementedError for an `output_padding`, or a `dilation_rate` above 1."""
+        """Raises ValueError if an output padding is not less than its stride."""
         arguments = built_in.resolved(locals())
-        self.output_padding = arguments.pop("output_padding")
-        rates = plain_arguments.normalize_tuple(dilation_rate, self.rank, "dilation_rate")
-        if output_padding is not None or max(rates) > 1:
-            raise NotImplementedError(
-                f"{type(self).__name__} has no output_padding and no dilation_rate: omit them"
-            )
+        given = arguments.pop("output_padding")
         super().__init__(**{**arguments, "data_format": settings.data_format(data_format)})
+        self._set_output_padding(given)
+
+    def transposed(self, inputs: Any, output_shape: Any) -> Any:
+        """Return the gradient of the convolution.
+
+        Raises:
+            ValueError: the two dilation rates differ.
+        """
+        if max(self.dilation_rate) == 1:
+            return super().transposed(inputs, output_shape)
+        is_known = isinstance(output_shape, list)
+        sizes = output_shape if is_known else array_ops.unstack(output_shape, num=4)
+        return backend_convolutions.conv2d_transpose(
+            inputs, self.kernel, sizes, self.strides, self.padding, self.data_format,
+            self.dilation_rate,
+        )  # fmt: skip
 
 
-class Conv3DTranspose(volumes.CommonConv3DTranspose, built_in.BuiltIn):
+class Conv3DTranspose(_PaddedTranspose, volumes.CommonConv3DTranspose, built_in.BuiltIn):
     """The transpose of a convolution: it maps the outputs of a convolution to volumes.
 
     `output_padding` adds to the size of the outputs, after the padding `valid` or `same`.
@@ -134,21 +176,4 @@ class Conv3DTranspose(volumes.CommonConv3DTranspose, built_in.BuiltIn):
         arguments = built_in.resolved(locals())
         given = arguments.pop("output_padding")
         super().__init__(**{**arguments, "data_format": settings.data_format(data_format)})
-        self.output_padding = None
-        if given is not None:
-            self.output_padding = plain_arguments.normalize_tuple(
-                given, self.rank, "output_padding"
-            )
-            pairs = zip(self.output_padding, self.strides, strict=True)
-            if any(own >= stride for own, stride in pairs):
-                raise ValueError(
-                    f"Stride {self.strides} must be greater than output padding "
-                    f"{self.output_padding}"
-                )
-
-    def _length(self, size: Any, axis: int) -> Any:
-        if size is None or self.output_padding is None:
-            return super()._length(size, axis)
-        width, stride = self.kernel_size[axis], self.strides[axis]
-        pad = width // 2 if self.padding == "same" else 0
-        return (size - 1) * stride + width - 2 * pad + self.output_padding[axis]
+        self._set_output_padding(given)

@@ -2,7 +2,6 @@
 (python/keras/layers/core.py).
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -182,40 +181,6 @@ class RepeatVector(built_in.BuiltIn):
 
     def call(self, inputs: Any) -> Any:
         return raw.Tile(raw.ExpandDims(inputs, 1), [1, self.n, 1])
-
-
-class Lambda(built_in.BuiltIn):
-    """Applies a function of the inputs, and of `mask` and `training` if it takes them.
-
-    The variables that the function makes are not parts of the layer.
-    """
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        output_shape: Any = None,
-        mask: Any = None,
-        arguments: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.function = function
-        self.arguments = arguments or {}
-        self.mask = mask
-        self._shape = output_shape
-
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
-        return self.function(inputs, **{**self.arguments, **self._taken(kwargs)})
-
-    def _taken(self, options: dict[str, Any]) -> dict[str, Any]:
-        names = getattr(getattr(self.function, "__code__", None), "co_varnames", ())
-        return {name: value for name, value in options.items() if name in names}
-
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        return self.mask(inputs, mask) if callable(self.mask) else self.mask
-
-    def _argument(self, name: str) -> Any:
-        return self._shape if name == "output_shape" else super()._argument(name)
 
 
 class Masking(built_in.BuiltIn):

@@ -159,21 +159,26 @@ def _unit(tensor: Any, axis: int) -> Any:
     return tensor * math_ops.rsqrt(math_ops.maximum(squares, settings.SETTINGS.epsilon**2))
 
 
+def _as_list(inputs: Any) -> Any:
+    """Return a tuple as a list. The layer refuses what is no list, such as a tensor."""
+    return list(inputs) if isinstance(inputs, tuple) else inputs
+
+
 def _functional(layer: Callable[..., Any]) -> Callable[..., Any]:
     def merge(inputs: Sequence[Any], **kwargs: Any) -> Any:
-        return layer(**kwargs)(list(inputs))
+        return layer(**kwargs)(_as_list(inputs))
 
     return merge
 
 
 def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
     """Return the tensors, joined along an axis."""
-    return Concatenate(axis=axis, **kwargs)(list(inputs))
+    return Concatenate(axis=axis, **kwargs)(_as_list(inputs))
 
 
 def dot(inputs: Sequence[Any], axes: Any, normalize: bool = False, **kwargs: Any) -> Any:
     """Return the sums of products of two tensors, as `Dot` describes."""
-    return Dot(axes=axes, normalize=normalize, **kwargs)(list(inputs))
+    return Dot(axes=axes, normalize=normalize, **kwargs)(_as_list(inputs))
 
 
 add = _functional(Add)

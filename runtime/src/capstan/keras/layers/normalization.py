@@ -103,10 +103,13 @@ class LayerNormalization(built_in.BuiltIn):
 
     def _axes(self, rank: int) -> list[int]:
         axes = self.axis if isinstance(self.axis, list) else [self.axis]
-        return sorted(axis % rank for axis in axes)
+        found = sorted(axis % rank for axis in axes)
+        if len(set(found)) < len(found):
+            raise ValueError(f"Duplicate axis: {tuple(found)}")
+        return found
 
     def build(self, input_shape: Any) -> None:
-        """Raises ValueError if the size of a normalized axis is unknown."""
+        """Raises ValueError if the size of a normalized axis is unknown, or an axis repeats."""
         sizes = tensor_shape.as_shape(input_shape).as_list()
         shape = [sizes[axis] for axis in self._axes(len(sizes))]
         if None in shape:
