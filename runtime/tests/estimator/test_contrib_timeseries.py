@@ -174,7 +174,8 @@ def test_windows_are_parts_of_a_series() -> None:
     reader = ts.NumpyReader(data, read_num_records_hint=30)
     inputs = ts.RandomWindowInputFn(reader, 7, 4, num_threads=1, shuffle_seed=3)
     firsts = set()
-    for batch in run_input(inputs, 5):
+    # Each pass over the series begins at one of seven places, and gives seven windows.
+    for batch in run_input(inputs, 25):
         assert batch["times"].shape == (4, 7)
         assert (np.diff(batch["times"]) == 1).all()
         np.testing.assert_array_equal(batch["values"][..., 0], 2.0 * batch["times"])

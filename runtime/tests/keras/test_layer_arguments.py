@@ -43,3 +43,30 @@ def test_one_tensor_cannot_be_merged() -> None:
     for merge in (layers.add, layers.concatenate):
         with pytest.raises(ValueError, match="at least 2 inputs"):
             merge(tf.keras.Input((4,)))
+
+
+def test_the_states_of_a_layer_are_set_in_the_session_of_keras() -> None:
+    model = tf.keras.Sequential([layers.SimpleRNN(2, stateful=True, batch_input_shape=(1, 3, 2))])
+    layer = model.layers[0]
+    batch = np.ones((1, 3, 2))
+    first = model.predict(batch)
+    assert not np.array_equal(model.predict(batch), first)
+    layer.reset_states()
+    np.testing.assert_array_equal(model.predict(batch), first)
+    layer.reset_states(np.ones((1, 2)))
+    assert not np.array_equal(model.predict(batch), first)
+
+
+def test_wrappers_take_layers_that_keras_does_not_know() -> None:
+    class Doubled(layers.SimpleRNN):
+        def call(self, inputs: Any) -> Any:
+            return tf.concat([inputs, inputs], -1)
+
+        def compute_output_shape(self, input_shape: Any) -> Any:
+            return [*input_shape[:-1], 2 * input_shape[-1]]
+
+    outputs = layers.Bidirectional(Doubled(1))(tf.keras.Input((2, 4)))
+    assert outputs.shape.as_list() == [None, 2, 16]
+    shape = layers.TimeDistributed(Doubled(1)).compute_output_shape((None, 5, 3, 4))
+    assert shape.as_list() == [None, 5, 3, 8]
+    assert layers.SimpleRNN(3, implementation=2).units == 3

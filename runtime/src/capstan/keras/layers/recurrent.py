@@ -59,6 +59,7 @@ class SimpleRNN(UnitsLayer):
         unroll: bool = False,
         **kwargs: Any,
     ) -> None:
+        kwargs.pop("implementation", None)  # An old argument, which never had an effect here.
         super().__init__(recurrent_cells.SimpleRNNCell, locals(), kwargs)
 
 

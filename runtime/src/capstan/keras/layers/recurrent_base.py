@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, creation_ops, state_ops, variables
-from capstan.api.layers import calls, context, settings
+from capstan.api.layers import calls, context, settings, values
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import nest
 from capstan.keras import built_in, objects, recurrence
@@ -153,7 +153,7 @@ class RNN(built_in.BuiltIn):
         return cells.as_states(self.cell.state_size)
 
     def reset_states(self, states: Any = None) -> None:
-        """Set the states of a stateful layer to arrays, or to 0, in the default session.
+        """Set the states of a stateful layer to arrays, or to 0, in Keras's session.
 
         Raises:
             AttributeError: the layer is not stateful, or was not called yet.
@@ -171,8 +171,7 @@ class RNN(built_in.BuiltIn):
                 f"Layer {self.name} expects states of the shapes {[each.shape for each in own]}, "
                 f"and received {[each.shape for each in given]}"
             )
-        for variable, value in zip(own, given, strict=True):
-            variable.load(value.astype(variable.dtype.base_dtype.as_numpy_dtype))
+        values.batch_set_value(zip(own, given, strict=True))
 
     def get_initial_state(self, inputs: Any) -> list[Any]:
         """Return the states with which a batch of these inputs begins: zeros by default."""
@@ -206,11 +205,11 @@ class RNN(built_in.BuiltIn):
         self._reset_dropout()
         count = len(initial_state)
 
-        def step(values: Any, states: Any) -> tuple[Any, Any]:
+        def step(element: Any, states: Any) -> tuple[Any, Any]:
             options = {"training": training}
             if constants:
                 options["constants"] = list(states[count:])
-            return cells.step(self.cell, values, list(states[:count]), options)
+            return cells.step(self.cell, element, list(states[:count]), options)
 
         last, outputs, states = recurrence.rnn(
             step,

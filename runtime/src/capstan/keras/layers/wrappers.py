@@ -76,6 +76,12 @@ class TimeDistributed(Wrapper):
             options["mask"] = _joined(mask)
         return _parted(self.layer(_joined(inputs), **options), inputs)
 
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return the shape of the outputs, from that of the layer inside."""
+        batch, time, *sizes = tensor_shape.as_shape(input_shape).as_list()
+        inner = tensor_shape.as_shape(self.layer.compute_output_shape((batch, *sizes)))
+        return tensor_shape.TensorShape([batch, time, *inner.as_list()[1:]])
+
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Return the mask [batch, time, ...] of the outputs.
 
@@ -90,6 +96,13 @@ class TimeDistributed(Wrapper):
         if mask is None or mask.shape.ndims == 2:
             return mask
         return reduce_ops.reduce_any(mask, axis=list(range(2, mask.shape.ndims)))
+
+
+def _taken(layer: Any, training: Any, mask: Any) -> dict[str, Any]:
+    """Return the arguments that the `call` of a layer takes."""
+    signature = calls.Signature(layer.call)
+    given = {"training": training, "mask": mask}
+    return {name: value for name, value in given.items() if signature.takes(name)}
 
 
 def _joined(tensor: Any) -> Any:
@@ -221,7 +234,7 @@ class Bidirectional(Wrapper):
         own = mask[0] if isinstance(mask, list) else mask
         half = len(states) // 2
         results = [
-            layer(given, initial_state=part or None, training=training, mask=own)
+            layer(given, initial_state=part or None, **_taken(layer, training, own))
             for layer, part in (
                 (self.forward_layer, states[:half]),
                 (self.backward_layer, states[half:]),
