@@ -49,3 +49,22 @@ def test_a_repeated_pipeline_goes_on_with_other_random_numbers(make: Callable[[]
         first = elements()
         assert len(set(first)) == 4
         assert set(elements()) == set(first)
+
+
+def test_a_large_buffer_of_many_epochs_does_not_take_all_of_them() -> None:
+    read: list[int] = []
+
+    def noted(number: Any) -> Any:
+        read.append(int(number))
+        return number
+
+    dataset = (
+        tf.data.Dataset.range(5)
+        .map(lambda number: tf.py_func(noted, [number], tf.int64))
+        .apply(tf.data.experimental.shuffle_and_repeat(10**6, 10**6))
+    )
+    element = tf.data.make_one_shot_iterator(dataset).get_next()
+    with tf.Session() as session:
+        found = [int(session.run(element)) for _ in range(10)]
+    assert sorted(found[:5]) == sorted(found[5:]) == list(range(5))
+    assert len(read) < 40

@@ -5,13 +5,16 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from capstan import errors
 from capstan.resources import dataset, dataset_blocks, philox
 from capstan.resources.dataset import Block, Element
 from capstan.resources.dataset_blocks import Row
 from capstan.resources.dataset_run import Run
+
+_MAX_EPOCHS: Final = 3
+"""The number of whole epochs in a buffer (`kMaxEpochsInBuffer`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,6 +164,10 @@ class _Shuffled(Iterator[Row]):
         return row
 
     def _fill(self) -> None:
+        """Fill the buffer, but not with the elements of more epochs than TensorFlow holds.
+
+        At least one element comes in. A large buffer of many epochs would take all memory.
+        """
         while self._held < self._size:
             self._run.check()
             if self._source is None:
@@ -171,6 +178,8 @@ class _Shuffled(Iterator[Row]):
                 self._slices.append([end, end])
             for row in self._source:
                 self._put(row)
+                if len(self._slices) > _MAX_EPOCHS:
+                    return
                 break
             else:
                 self._source = None
