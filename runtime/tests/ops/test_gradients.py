@@ -171,7 +171,7 @@ def test_few_ops_have_no_gradient_rule() -> None:
         "FractionalMaxPoolGrad", "GatherTree", "GuaranteeConst",
         "HistogramFixedWidth", "IgammaGradA", "KMC2ChainInitialization",
         "KmeansPlusPlusInitialization", "LowerBound", "Lu",
-        "MatrixLogarithm", "MaxPoolGradGradV2", "MaxPoolGradWithArgmax", "Merge",
+        "MaskedMatmul", "MatrixLogarithm", "MaxPoolGradGradV2", "MaxPoolGradWithArgmax", "Merge",
         "NearestNeighbors", "ParallelConcat", "RaggedTensorToTensor", "RandomGammaGrad",
         "QuantizeAndDequantizeV4Grad", "RefSwitch", "ResizeBicubicGrad",
         "ResizeNearestNeighborGrad",
@@ -179,6 +179,7 @@ def test_few_ops_have_no_gradient_rule() -> None:
         "SdcaOptimizerV2", "SegmentProd", "SparseDenseCwiseAdd",
         "SparseSparseMaximum", "SparseSparseMinimum", "SparseSplit", "StatelessWhile",
         "StridedSliceAssign", "Switch", "UnravelIndex", "UpperBound",
+        "WALSComputePartialLhsAndRhs",
     }  # fmt: skip
 
 

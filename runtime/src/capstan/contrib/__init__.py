@@ -79,6 +79,15 @@ _SUMMARY: alias.Homes = (
     ),
 )
 
+_FACTORIZATION = _only(
+    **dict.fromkeys(
+        ("COSINE_DISTANCE", "KMeans", "SQUARED_EUCLIDEAN_DISTANCE"), "capstan.api.clustering"
+    ),
+    **dict.fromkeys(("KMEANS_PLUS_PLUS_INIT", "RANDOM_INIT"), "capstan.api.clustering_centers"),
+    KMeansClustering="capstan.estimator.canned.kmeans",
+    WALSModel="capstan.contrib.wals_model",
+)
+
 _EAGER: alias.Homes = (
     _only(
         TensorSpec="capstan.api.type_spec",
@@ -122,9 +131,15 @@ alias.grow(
         "compiler.jit": ("capstan.contrib.xla_scopes",),
         "compiler.xla": ("capstan.contrib.xla_scopes",),
         "deprecated": ("capstan.contrib.deprecated_summaries",),
-        "factorization": (
-            {"KMeans": "capstan.api.clustering.KMeans"},
-            _only(KMeansClustering="capstan.estimator.canned.kmeans"),
+        **dict.fromkeys(
+            (
+                "factorization",
+                *(
+                    f"factorization.python.ops.{name}"
+                    for name in ("clustering_ops", "factorization_ops", "kmeans")
+                ),
+            ),
+            (_FACTORIZATION,),
         ),
         **dict.fromkeys(("batching", "batching.python.ops.batch_ops"), (_BATCHING,)),
         **dict.fromkeys(
