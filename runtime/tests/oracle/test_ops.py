@@ -97,8 +97,10 @@ def is_comparable(v1: Any, op: str, case: op_cases.Case, expected: Any) -> bool:
 
     TensorFlow declares some dtypes for which it has no CPU kernel, and it rounds integers to 0. Its
     neural network library raises AbortedError for scalars, and computes wrong products of float16
-    batches with a single matrix.
+    batches with a single matrix. TensorFlow 2 refuses axes that repeat, and TensorFlow 1 does not.
     """
+    if "duplicate dimension" in str(expected):
+        return False
     if op.startswith("BatchMatMul") and case.inputs[0].dtype == np.float16:
         return False
     if op == "Round" and case.inputs[0].dtype.kind == "i":

@@ -68,7 +68,7 @@ ONE_PROCESS = {
             print(z.eval())
         """,
         """
-        [<tf.Operation 'Const' type=Const>, <tf.Operation 'add' type=Add>]
+        [<tf.Operation 'Const' type=Const>, <tf.Operation 'add' type=AddV2>]
         7.0
         """,
     ),

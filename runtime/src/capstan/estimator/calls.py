@@ -11,6 +11,7 @@ from capstan.estimator import arguments, estimator_spec
 from capstan.framework import collections
 from capstan.framework import graph as graphs
 from capstan.framework.ops import iterators
+from capstan.framework.ops.input import COUNTER
 from capstan.train import checkpointing
 from capstan.train import hook as hooks
 
@@ -124,7 +125,7 @@ def is_endless(features: Any) -> bool:
     counters = (counter for op in operations for counter in op.control_inputs)
     return not (
         any(op.type in iterators.ELEMENTS for op in operations)
-        or any(counter.type == "CountUpTo" for counter in counters)
+        or any(counter.type == COUNTER for counter in counters)
     )
 
 

@@ -3,10 +3,15 @@
 Sources: core/ops/{state_ops,resource_variable_ops,random_ops}.cc.
 """
 
+from typing import Final
+
 from capstan.core import dtypes, shapes
 from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules, typesets
+
+COUNTER: Final = "CountUpTo"
+"""The op that counts the epochs of a producer, and fails after the last."""
 
 
 def _counted(ctx: ShapeContext) -> rules.Shapes:
@@ -15,7 +20,7 @@ def _counted(ctx: ShapeContext) -> rules.Shapes:
 
 define(
     OpDef(
-        "CountUpTo",
+        COUNTER,
         ("ref: Ref(T)",),
         ("output: T",),
         attrs={"limit": int},

@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Final
 
-_LIKE: Final = {"Conv2D": ("Conv2DTranspose", "DepthwiseConv2D"), "Conv3D": ("Conv3DTranspose",)}
+from capstan.keras.layers import convolutional, depthwise
+
+_LIKE: Final = (
+    (convolutional.Conv2D, (convolutional.Conv2DTranspose, depthwise.DepthwiseConv2D)),
+    (convolutional.Conv3D, (convolutional.Conv3DTranspose,)),
+)
 
 
 def register(classes: Mapping[str, Any], plain: ModuleType) -> None:
@@ -20,6 +25,6 @@ def register(classes: Mapping[str, Any], plain: ModuleType) -> None:
     }
     for name, kind in layers.items():
         classes[name].register(kind)
-    for name, others in _LIKE.items():
+    for kind, others in _LIKE:
         for other in others:
-            classes[name].register(classes[other])
+            kind.register(other)
