@@ -31,7 +31,8 @@ class InputLayer(base_layer.Layer):
         kind = dtype or (settings.SETTINGS.floatx if input_tensor is None else input_tensor.dtype)
         super().__init__(name=name or context.of().numbered("input"), dtype=kind, **kwargs)
         if full is None:
-            full = (batch_size, *(() if input_shape is None else tuple(input_shape)))
+            sizes = (input_shape,) if isinstance(input_shape, int) else input_shape
+            full = (batch_size, *(() if sizes is None else tuple(sizes)))
         if input_tensor is None:
             input_tensor = creation_ops.placeholder(self._dtype, full, name=self.name)
         self._batch_input_shape = tuple(input_tensor.shape.as_list())

@@ -2,6 +2,7 @@
 (python/keras/engine/training_utils.py).
 """
 
+import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.api import data
+from capstan.keras.training import targets as expectations
 
 Array = np.ndarray[Any, Any]
 
@@ -34,13 +36,15 @@ class Names:
     """The inputs of a model that are fed, and its outputs that have targets.
 
     `ignored` are the numbers of the other outputs, which a list of targets may have too. `given`
-    are the outputs whose targets are tensors, so they are not fed.
+    are the outputs whose targets are tensors, so they are not fed. `expected` says for each of
+    `targets` what its arrays must be, and is empty if that is not checked.
     """
 
     inputs: Sequence[str]
     outputs: Sequence[str]
     ignored: Sequence[int] = ()
     given: Sequence[str] = ()
+    expected: Sequence[expectations.Expected | None] = ()
 
     @property
     def targets(self) -> list[str]:
@@ -71,7 +75,7 @@ def listed(given: Any, names: Sequence[str], what: str) -> list[Any]:
             f"expects: it has {len(found)} arrays, and the model expects {len(names)}: "
             f"{list(names)}"
         )
-    return [np.asarray(each) for each in found]
+    return [each.toarray() if hasattr(each, "toarray") else np.asarray(each) for each in found]
 
 
 def _holds_arrays(given: Sequence[Any]) -> bool:
@@ -86,6 +90,9 @@ def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Name
     """
     inputs = listed(x, names.inputs, "the inputs")
     targets = listed(_with_loss(y, names), names.targets, "the targets")
+    for target, expected in zip(targets, names.expected, strict=False):
+        if expected is not None:
+            expected.check(target.shape)
     weights = _weights(_with_loss(sample_weight, names), names.outputs)
     if class_weight and targets:
         weights = [
@@ -197,7 +204,9 @@ class Dataset:
         class_weight: Mapping[Any, Any] | None = None,
         restarts: bool = False,
     ) -> None:
-        self.steps, self._session, self._names = steps, session, names
+        self.steps, self._session = steps, session
+        # Elements of a dataset have the shapes that its program chose: a loss may broadcast them.
+        self._names = dataclasses.replace(names, expected=())
         self._class_weight, self._restarts = class_weight, restarts or steps is None
         is_iterator = isinstance(source, data.Iterator)
         iterator = source if is_iterator else data.make_initializable_iterator(source)

@@ -10,7 +10,6 @@ from typing import Any
 from capstan.keras import losses, metrics
 from capstan.keras.metrics import functions, means
 
-_LIBRARY = losses.__name__.rpartition(".")[0]
 MEAN_LOSS = "sum_over_batch_size"
 """The reduction of the total loss of a model."""
 
@@ -273,18 +272,3 @@ def _kind(loss: Any, sizes: Sequence[int | None] | None, kinds: Sequence[Any]) -
     if function is losses.sparse_categorical_crossentropy:
         return sparse
     return categorical
-
-
-def target_shape(loss: Any, shape: Any) -> Any:
-    """Return the shape of the targets of an output with a static shape, or None if unknown.
-
-    Only the library's own losses tell it. Numbers of classes have a last axis of size 1.
-    """
-    if shape.ndims is None:
-        return None
-    sizes = shape.as_list()
-    function = getattr(loss, "function", None)
-    if not (getattr(function, "__module__", None) or "").startswith(_LIBRARY):
-        return [None] * len(sizes)
-    is_sparse = function is losses.sparse_categorical_crossentropy
-    return [None, *sizes[1:-1], 1 if is_sparse else sizes[-1]] if len(sizes) > 1 else [None]

@@ -58,9 +58,18 @@ class Predictor(reader.Reader):
             found = self._outputs_of(self._examples(x, None, None, None))
         return found[0] if len(found) == 1 else found
 
-    def predict_generator(self, generator: Any, steps: int | None = None, **kwargs: Any) -> Any:
+    def predict_generator(
+        self,
+        generator: Any,
+        steps: int | None = None,
+        callbacks: Iterable[callback.Callback] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        verbose: int = 0,
+    ) -> Any:
         """Return what `predict` returns for the batches of a generator."""
-        return self.predict(generator, steps=steps, **kwargs)
+        return self.predict(generator, steps=steps, callbacks=callbacks, verbose=verbose)
 
     def _outputs_of(self, batch: batches.Batch) -> list[Any]:
         found: list[Any]

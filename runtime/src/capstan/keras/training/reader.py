@@ -13,7 +13,7 @@ from capstan.core import dtypes
 from capstan.framework import facts, nest, opdef
 from capstan.framework import graph as graphs
 from capstan.keras import learning
-from capstan.keras.training import batches
+from capstan.keras.training import batches, targets
 
 BATCH_SIZE = 32
 """The number of examples in a batch of arrays, if the program does not say."""
@@ -113,11 +113,22 @@ class Reader:
         ]
         if self._compiled is None or not names:
             return batches.Names(inputs, names)
-        targets = self._compiled.with_loss(names)
-        ignored = [number for number, name in enumerate(names) if name not in targets]
+        trained = self._compiled.with_loss(names)
+        ignored = [number for number, name in enumerate(names) if name not in trained]
         tensors = zip(names, self._compiled.tensors(names), strict=True)
         given = [name for name, tensor in tensors if tensor is not None]
-        return batches.Names(inputs, targets, ignored, given)
+        expected = self._expected(names, given) if self._is_graph_network else []
+        return batches.Names(inputs, trained, ignored, given, expected)
+
+    def _expected(self, names: list[str], given: list[str]) -> list[targets.Expected | None]:
+        """Return what the losses of the outputs expect as targets, without the `given` ones."""
+        return [
+            targets.expected(loss, output.shape)
+            for name, loss, output in zip(
+                names, self._compiled.losses(names), self.outputs, strict=True
+            )
+            if loss is not None and name not in given
+        ]
 
     @property
     def _fed_inputs(self) -> list[Any]:
@@ -163,8 +174,26 @@ class Reader:
             examples = x
         else:
             examples = self._examples(x, y, sample_weight, class_weight)
-        size = batch_size or (-(-examples.size // count) if count else BATCH_SIZE)
+        size = self._batch_size(batch_size)
+        if count and batch_size is None:
+            size = -(-examples.size // count)
         return batches.Arrays(examples, size, shuffle)
+
+    def _batch_size(self, given: int | None) -> int:
+        """Return the size of the batches of arrays: `given`, or that of an input that has one.
+
+        Raises:
+            ValueError: an input has another size.
+        """
+        shapes = [tensor.shape for tensor in self._fed_inputs]
+        sizes = [shape[:1].as_list()[0] for shape in shapes if shape.ndims]
+        fixed = next((size for size in sizes if size is not None), None)
+        if fixed is not None and given not in (None, fixed):
+            raise ValueError(
+                f"The `batch_size` argument value {given} is incompatible with the specified batch "
+                f"size of your Input Layer: {fixed}"
+            )
+        return given or fixed or BATCH_SIZE
 
     def _without_data(self, y: Any, count: int | None) -> batches.Source:
         """Return steps of a model whose inputs and targets are tensors of the graph.

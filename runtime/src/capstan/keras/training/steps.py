@@ -10,7 +10,7 @@ from capstan.api import creation_ops
 from capstan.framework import graph as graphs
 from capstan.keras import learning
 from capstan.keras.metrics import metric as metrics
-from capstan.keras.training import batches, compiled, objective, replicas, updating
+from capstan.keras.training import batches, objective, replicas, updating
 
 
 class Steps:
@@ -36,7 +36,8 @@ class Steps:
             kind = output.dtype.base_dtype
             targets[place] = tensors[place]
             if tensors[place] is None:
-                shape = compiled.target_shape(losses[place], output.shape)
+                # A loss may compare targets of other sizes, such as one number for all units.
+                shape = None if output.shape.ndims is None else [None] * output.shape.ndims
                 targets[place] = creation_ops.placeholder(kind, shape, f"{name}_target")
             if weighted:
                 shape, named = _weights(output, temporal[place]), f"{name}_sample_weights"

@@ -71,7 +71,7 @@ class Trainer(compilation.Compilation):
             )
             checked: batches.Source | None = None
             if held_out is not None:
-                checked = batches.Arrays(held_out, batch_size or reader.BATCH_SIZE)
+                checked = batches.Arrays(held_out, self._batch_size(batch_size))
             elif validation_data is not None:
                 checked = self._validation(validation_data, batch_size, validation_steps)
             history = self.history = callback.History()
@@ -231,18 +231,49 @@ class Trainer(compilation.Compilation):
         return found[0] if len(found) == 1 else found
 
     def fit_generator(
-        self, generator: Any, steps_per_epoch: int | None = None, *args: Any, **kwargs: Any
+        self,
+        generator: Any,
+        steps_per_epoch: int | None = None,
+        epochs: int = 1,
+        verbose: int = 1,
+        callbacks: Iterable[callback.Callback] | None = None,
+        validation_data: Any = None,
+        validation_steps: int | None = None,
+        validation_freq: Any = 1,
+        class_weight: Mapping[Any, Any] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        shuffle: Any = True,
+        initial_epoch: int = 0,
     ) -> callback.History:
         """Train the model with a generator, as `fit` does."""
-        names = ("epochs", "verbose", "callbacks", "validation_data", "validation_steps",
-                 "validation_freq", "class_weight")  # fmt: skip
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        given.setdefault("shuffle", True)
-        return self.fit(generator, steps_per_epoch=steps_per_epoch, **given)
+        return self.fit(
+            generator,
+            steps_per_epoch=steps_per_epoch,
+            epochs=epochs,
+            verbose=verbose,
+            callbacks=callbacks,
+            validation_data=validation_data,
+            validation_steps=validation_steps,
+            validation_freq=validation_freq,
+            class_weight=class_weight,
+            shuffle=shuffle,
+            initial_epoch=initial_epoch,
+        )
 
-    def evaluate_generator(self, generator: Any, steps: int | None = None, **kwargs: Any) -> Any:
+    def evaluate_generator(
+        self,
+        generator: Any,
+        steps: int | None = None,
+        callbacks: Iterable[callback.Callback] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        verbose: int = 0,
+    ) -> Any:
         """Return what `evaluate` returns for the batches of a generator."""
-        return self.evaluate(generator, steps=steps, **kwargs)
+        return self.evaluate(generator, steps=steps, callbacks=callbacks, verbose=verbose)
 
 
 def _count_mode(source: batches.Source) -> str:

@@ -1,0 +1,97 @@
+"""The shapes of targets and batches that models of Keras take
+(python/keras/engine/training_utils.py).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from keras_training import Numbered, X, Y, linear
+
+import capstan as tf
+
+keras = tf.keras
+ONES = np.ones((8, 3), np.float32)
+WIDE = keras.initializers.Constant(0.5)
+
+
+@pytest.fixture(autouse=True)
+def session() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+    keras.backend.set_session(None)
+
+
+def wide(loss: Any, activation: Any = None, **options: Any) -> Any:
+    inputs = keras.Input(3, **options)
+    outputs = keras.layers.Dense(2, activation, kernel_initializer=WIDE)(inputs)
+    model = keras.Model(inputs, outputs)
+    model.compile("sgd", loss)
+    return model
+
+
+def test_a_loss_may_compare_one_number_with_all_units() -> None:
+    assert wide("mae").evaluate(ONES, np.ones(8), verbose=0) == pytest.approx(0.5)
+    data = tf.data.Dataset.from_tensors((ONES, np.zeros((8, 1), np.float32)))
+    assert wide("mse").evaluate(data, verbose=0) == pytest.approx(2.25)
+
+
+def test_a_model_of_a_subclass_may_have_targets_of_another_shape() -> None:
+    class Own(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(2, kernel_initializer=WIDE)
+
+        def call(self, inputs: Any) -> Any:
+            return self.dense(inputs)
+
+    model = Own()
+    model.compile("sgd", "mse")
+    assert model.evaluate(ONES, np.zeros((8, 1)), verbose=0) == pytest.approx(2.25)
+
+
+@pytest.mark.parametrize(
+    ("loss", "targets", "message"),
+    [
+        ("mse", np.ones(8), r"\(8, 1\) was passed for an output of shape \(None, 2\)"),
+        (keras.losses.BinaryCrossentropy(), np.ones((8, 3)), "binary_crossentropy"),
+        ("categorical_crossentropy", np.ones(8), "to_categorical"),
+        (keras.losses.mean_squared_error, np.ones((8, 4)), "same shape as the output"),
+    ],
+)
+def test_targets_that_a_loss_would_spread_silently_are_refused(
+    loss: Any, targets: Any, message: str
+) -> None:
+    model = wide(loss, "softmax")
+    with pytest.raises(ValueError, match=message):
+        model.fit(ONES, targets, verbose=0)
+    with pytest.raises(ValueError, match=message):
+        model.train_on_batch(ONES, targets)
+
+
+def test_the_batch_size_of_an_input_is_that_of_fit() -> None:
+    sizes: list[int] = []
+    seen = keras.callbacks.LambdaCallback(on_batch_end=lambda _, logs: sizes.append(logs["size"]))
+    model = wide("mae", batch_size=4)
+    model.fit(ONES, np.ones((8, 2)), verbose=0, callbacks=[seen])
+    assert sizes == [4, 4]
+    assert model.predict(ONES).shape == (8, 2)
+    with pytest.raises(ValueError, match=r"value 2 is incompatible .* Input Layer: 4"):
+        model.fit(ONES, np.ones((8, 2)), batch_size=2)
+
+
+def test_a_sparse_matrix_is_an_array_of_a_dense_input() -> None:
+    model = linear()
+    given = pytest.importorskip("scipy.sparse").csr_matrix(ONES)
+    np.testing.assert_allclose(model.predict(given), model.predict(ONES))
+
+
+def test_the_functions_of_generators_take_all_arguments_by_place(capsys: Any) -> None:
+    model, epochs = linear(), []
+    seen = keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, _: epochs.append(epoch))
+    model.fit_generator(Numbered(), 2, 4, 0, [seen], (X, Y), None, 1, None, 10, 1, False, False, 2)
+    assert epochs == [2, 3]
+    model.evaluate_generator(Numbered(), None, [seen], 10, 1, False)
+    assert model.predict_generator(Numbered(), 2, [seen], 10, 1, False, 0).shape == (8, 1)
+    assert not capsys.readouterr().out
