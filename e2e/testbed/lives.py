@@ -176,7 +176,7 @@ class ServedJob:
                 self._woken.clear()
                 self._done = False
                 again = await self._pass(controller)
-                await recorder.post()
+                await recorder.finish()
                 # A short pause means more work: a status that is held back, or a call to retry.
                 self._done = again is None or again > APART.total_seconds()
                 if self._rests() and not self.acts and self.goal(self.found):
