@@ -93,3 +93,21 @@ def test_bytecode_of_another_python_is_refused() -> None:
     _, *rest = config["function"]
     with pytest.raises(ValueError, match="Another version of Python has probably written it"):
         layers.Lambda.from_config({**config, "function": ("AAAA\n", *rest)})
+
+
+def test_the_arguments_of_a_function_are_not_its_local_variables() -> None:
+    def local(x: Any) -> Any:
+        training = 2.0
+        return x * training
+
+    class Phase:
+        def __call__(self, x: Any, training: Any = None) -> Any:
+            return x * (3.0 if training else 1.0)
+
+    outputs = [
+        layers.Lambda(local)(tf.ones([])),
+        layers.Lambda(Phase())(tf.ones([]), training=True),
+        layers.Lambda(tf.negative)(tf.ones([])),
+    ]
+    with tf.Session() as session:
+        assert session.run(outputs) == [2.0, 3.0, -1.0]

@@ -136,16 +136,18 @@ def test_a_task_that_refuses_its_part_ends_the_wait_for_a_task_that_is_away(
 
 def test_a_part_that_is_compiled_after_its_caller_was_interrupted_is_removed() -> None:
     cluster = Cluster()
-    interrupted, removed = threading.Event(), threading.Event()
+    begun, interrupted, removed = threading.Event(), threading.Event(), threading.Event()
 
     def slow(name: str) -> None:
         if name == "register_graph":
+            begun.set()
             interrupted.wait(background.PATIENCE_S)
         if name == "deregister_graph":
             removed.set()
 
     def interrupt(name: str) -> None:
         if name == "register_graph":
+            begun.wait(background.PATIENCE_S)
             raise KeyboardInterrupt
 
     cluster.ps[PS[0]].hook, cluster.ps[PS[2]].hook = slow, interrupt

@@ -14,7 +14,8 @@ from typing import Any, Final
 from capstan.keras import objects
 
 _NO_REFERENCES: Final = 2
-"""The version of `marshal` in which the bytes do not depend on who else has a constant."""
+"""This version of `marshal` writes no references to shared objects, so equal functions give equal
+bytes."""
 
 Description = tuple[Any, str, str | None]
 """A value, its kind, and the module in which a function finds its global names."""
@@ -42,7 +43,8 @@ def restore(
         TypeError: there is no such kind.
         ValueError: no object has the name, or another version of Python has made the code.
     """
-    known = {**vars(sys.modules.get(module or "", types)), **(custom_objects or {})}
+    home = sys.modules.get(module or "")
+    known = {**({} if home is None else vars(home)), **(custom_objects or {})}
     if kind == "raw":
         return value
     if kind == "function":

@@ -166,7 +166,8 @@ class _Shuffled(Iterator[Row]):
     def _fill(self) -> None:
         """Fill the buffer, but not with the elements of more epochs than TensorFlow holds.
 
-        At least one element comes in. A large buffer of many epochs would take all memory.
+        Unless the buffer is full or the input has ended, this reads at least one element. A large
+        buffer of many epochs would take all memory.
         """
         while self._held < self._size:
             self._run.check()

@@ -248,7 +248,7 @@ class Attempt:
         patience = time.monotonic() + step_run.RECONNECT_SECONDS
         limit = patience if self._deadline is None else min(patience, self._deadline)
         number = next(self._of.numbers)
-        while not self._of.is_closed:
+        while not (self._of.is_closed or self._is_over):
             try:
                 handle = task.worker.register_graph(
                     self._of.session,
@@ -259,7 +259,7 @@ class Attempt:
                     self._of.is_isolated,
                 )
             except errors.UnavailableError as fault:
-                self._made[task.name].add(number)
+                self._keep(task, number)  # The task may have the part, and the answer was lost.
                 if self._failed or time.monotonic() > limit:
                     raise _from(task, fault) from None
             except errors.OpError as fault:
@@ -267,14 +267,14 @@ class Attempt:
                 raise _from(task, fault) from None
             else:
                 self._keep(task, number)
+                self._of.leftovers.retry(task)
                 return handle
             pause.wait(_RETRY_SECONDS)
         raise step.cancelled_by_close()
 
     def _keep(self, task: Task, number: int) -> None:
-        """Remember a part that a task has compiled, or deregister it if nobody waits for it."""
+        """Remember a part that a task may have, or deregister it if nobody waits for it."""
         self._made[task.name].add(number)
-        self._of.leftovers.retry(task)
         if self._is_over:
             self._of.leftovers.deregister(task, self._of.session, frozenset({number}))
 

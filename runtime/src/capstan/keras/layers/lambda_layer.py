@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import variable_creation
+from capstan.api.layers import calls
 from capstan.core import tensor_shape
 from capstan.framework import nest
 from capstan.keras import built_in, function_codes, shape_nests
@@ -37,9 +38,8 @@ class Lambda(built_in.BuiltIn):
         self._created: dict[Any, Any] = {}
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:
-        names = getattr(getattr(self.function, "__code__", None), "co_varnames", ())
         given = {"mask": mask, "training": training}
-        taken = {name: value for name, value in given.items() if name in names}
+        taken = {name: value for name, value in given.items() if _takes(self.function, name)}
         with variable_creation.variable_creator_scope(self._create):
             return self.function(inputs, **{**self.arguments, **taken})
 
@@ -93,6 +93,14 @@ class Lambda(built_in.BuiltIn):
         arguments = config.get("arguments") or {}
         config["arguments"] = {key: _array(value) for key, value in arguments.items()}
         return cls(**config)
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    """Return whether a function has an argument. Functions in C may not say which they have."""
+    try:
+        return calls.Signature(function).has(name)
+    except ValueError:
+        return False
 
 
 def _array(value: Any) -> Any:
