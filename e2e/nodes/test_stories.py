@@ -33,25 +33,36 @@ def test_the_example_trains_to_its_end(story: Story, notes: str) -> None:
     story.until(lambda: story.row("ps-0")["state"] == "Stopped", "the ps has stopped")
 
 
-def test_a_sidecar_ends_with_its_task_and_the_pod_is_kept_with_its_log(story: Story) -> None:
+SIDECAR = ["sh", "-c", "trap 'exit 0' TERM; sleep infinity & wait"]
+
+
+def with_sidecar(name: str, command: list[str]) -> dict[str, Any]:
+    """Return the example with a sidecar in each worker."""
     job = example()
-    sidecar = {
-        "name": "sidecar",
-        "image": container(job, "worker")["image"],
-        "restartPolicy": "Always",
-        "command": ["sh", "-c", "trap 'exit 0' TERM; sleep infinity & wait"],
-    }
-    crashing = {**sidecar, "name": "crashing", "command": ["sh", "-c", "exit 1"]}
-    template(job, "worker")["initContainers"] = [sidecar, crashing]
-    story.submit(job)
-    # The restarts of a sidecar are neither failures of the task nor a reason to wait for it.
+    image = container(job, "worker")["image"]
+    sidecar = {"name": name, "image": image, "restartPolicy": "Always", "command": command}
+    template(job, "worker")["initContainers"] = [sidecar]
+    return job
+
+
+def test_a_sidecar_ends_with_its_task_and_the_pod_is_kept_with_its_log(story: Story) -> None:
+    story.submit(with_sidecar("sidecar", SIDECAR))
+    story.until_succeeded()
+    story.until(lambda: story.pod("worker-0")["status"]["phase"] == "Succeeded", "the pod's end")
+    assert "deletionTimestamp" not in story.pod("worker-0")["metadata"]
+
+
+def test_the_restarts_of_a_sidecar_are_no_failures_of_its_task(story: Story) -> None:
+    story.submit(with_sidecar("crashing", ["sh", "-c", "exit 1"]))
+
+    def has_restarted() -> bool:
+        found = story.pod("worker-0")["status"].get("initContainerStatuses", ())
+        return any(each["restartCount"] for each in found)
+
+    story.until(has_restarted, "the restart of the sidecar")
     status = story.until_succeeded()
     assert {row["attempt"] for row in status["tasks"]} == {1}
     assert status["runningSeconds"] > 0
-    found = story.pod("worker-0")["status"]["initContainerStatuses"]
-    assert next(each for each in found if each["name"] == "crashing")["restartCount"]
-    story.until(lambda: story.pod("worker-0")["status"]["phase"] == "Succeeded", "the pod's end")
-    assert "deletionTimestamp" not in story.pod("worker-0")["metadata"]
 
 
 @dataclass(frozen=True)
