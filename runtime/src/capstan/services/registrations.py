@@ -144,7 +144,7 @@ class Attempt:
     ) -> None:
         if kind is None:
             return
-        # If the caller was interrupted, calls are in progress. `_keep` ends what they bring.
+        # If the caller was interrupted, calls are in progress. `_keep` deregisters their parts.
         self._failed = self._is_over = True
         held = {name: frozenset(numbers) for name, numbers in list(self._made.items())}
         # The error of the compilation says more, and the parts are forgotten with the session.

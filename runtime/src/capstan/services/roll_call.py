@@ -63,7 +63,8 @@ class RollCall:
         waiting = cancellation or cancellations.Cancellation()
         chosen = self.chosen(settings.device_filters)
         found: dict[str, registrations.Task] = {}
-        while silent := self._ask([name for name in chosen if name not in found], found):
+        asked = chosen
+        while silent := self._ask(asked, found):
             now = time.monotonic()
             if deadline is not None and now > deadline:
                 name, reason = next(iter(silent.items()))
@@ -80,6 +81,7 @@ class RollCall:
                     f"{caller} was cancelled by its client, or by the end of this server, before "
                     f"{', '.join(silent)} had answered",
                 )
+            asked = list(silent)
         return [
             task if task.name == self._home.task else _filtered(task, settings.device_filters)
             for task in (found[name] for name in chosen if name in found)

@@ -15,8 +15,9 @@ from capstan.keras import built_in, function_codes, shape_nests
 class Lambda(built_in.BuiltIn):
     """Applies a function of the inputs, and of `mask` and `training` if it takes them.
 
-    The variables that the function makes are parts of the layer. Each call uses the same ones,
-    which it knows by the names that the function gives them.
+    The variables that the function makes are parts of the layer. Each call uses the same variables.
+    The layer finds a variable by the argument `name` of its constructor, as TensorFlow does, so two
+    variables without a name are one variable.
     """
 
     def __init__(
