@@ -1,5 +1,6 @@
 """Functions that fit images into a size, with zeros around them (python/ops/image_ops_impl.py)."""
 
+from collections.abc import Callable
 from typing import Any
 
 from capstan.api import array_ops, image_resizing, image_shapes, math_ops
@@ -23,6 +24,17 @@ def resize_image_with_pad(
     Raises:
         ValueError: a target is not positive, or the images have neither 3 nor 4 axes.
     """
+
+    def resize(value: Any, size: Any) -> Any:
+        return image_resizing.resize_images(value, size, method, align_corners)
+
+    return padded(image, target_height, target_width, resize)
+
+
+def padded(
+    image: Any, target_height: Any, target_width: Any, resize: Callable[[Any, Any], Any]
+) -> Any:
+    """Return what `resize_image_with_pad` returns, with `resize(image, size)` as the method."""
     with scoped(None, "resize_image_with_pad", [image]):
         value = convert.convert_to_tensor(image, name="images")
         if value.shape.ndims is None:
@@ -37,7 +49,7 @@ def resize_image_with_pad(
         ratios = old / new
         fitted = old / math_ops.maximum(ratios[0], ratios[1])
         margins = math_ops.maximum(_rounded_down((new - fitted) / 2), 0)
-        resized = image_resizing.resize_images(value, _rounded_down(fitted), method, align_corners)
+        resized = resize(value, _rounded_down(fitted))
         return image_shapes.pad_to_bounding_box(
             resized, margins[0], margins[1], target_height, target_width
         )

@@ -91,6 +91,31 @@ def resize_images(
         ValueError: the images or the size have the wrong rank, the rank of the images is unknown,
             the size is not of integers, or there is no such method.
     """
+    if method not in _RESIZE:
+        raise ValueError("Resize method is not implemented.")
+
+    def resize(batch: Any, new: Any) -> Any:
+        return _RESIZE[method](batch, new, align_corners=align_corners)
+
+    return resized(images, size, resize, preserve_aspect_ratio, name)
+
+
+def resized(
+    images: Any,
+    size: Any,
+    resize: Callable[[Any, Any], Any],
+    preserve_aspect_ratio: bool,
+    name: str | None,
+    *,
+    is_always_resized: bool = False,
+) -> Any:
+    """Return an image or a batch as `resize(batch, size)` makes it.
+
+    Images of this size already are returned unchanged unless `is_always_resized`.
+
+    Raises:
+        ValueError: as `resize_images`.
+    """
     with scoped(name, "resize", [images, size]):
         images = convert.convert_to_tensor(images, name="images")
         if images.shape.ndims is None:
@@ -108,11 +133,10 @@ def resize_images(
         if preserve_aspect_ratio:
             new = _fitted(value, new)
         known = new.op.constant_value()
-        if known is not None and value.shape.as_list()[1:3] == known.tolist():
+        is_same = known is not None and value.shape.as_list()[1:3] == known.tolist()
+        if is_same and not is_always_resized:
             return unbatched(value, is_single)
-        if method not in _RESIZE:
-            raise ValueError("Resize method is not implemented.")
-        return unbatched(_RESIZE[method](value, new, align_corners=align_corners), is_single)
+        return unbatched(resize(value, new), is_single)
 
 
 def _fitted(images: Any, size: Any) -> Any:

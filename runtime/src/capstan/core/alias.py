@@ -8,19 +8,30 @@ from typing import Any
 
 from capstan.core import public
 
-Home = str | Mapping[str, str] | Callable[[str], Any]
+Home = str | Mapping[str, Any] | Callable[[str], Any]
 Homes = Sequence[Home]
 """Where an alias looks for a name, in order: modules by name, tables and functions of the name.
 
-A table has the path of each name, such as `capstan.api.nn.relu`. The functions raise AttributeError
-for a name that they do not have.
+A table has the path of each name, such as `capstan.api.nn.relu`, or a value that is no text. The
+functions raise AttributeError for a name that they do not have.
 """
 
 
-def grow(package: str, table: Mapping[str, Homes]) -> None:
+def _lacking(module: str, name: str) -> AttributeError:
+    return AttributeError(
+        f"module {module!r} has no attribute {name!r}: Capstan lacks this part of TensorFlow 1"
+    )
+
+
+def grow(
+    package: str,
+    table: Mapping[str, Homes],
+    absent: Callable[[str, str], AttributeError] = _lacking,
+) -> None:
     """Make the modules of `table`, by their paths below `package`, and their packages.
 
     The modules are empty until a name is asked for. Only then is the home of the name imported.
+    `absent` gives the error for a module and a name that it does not have.
     """
     for path, homes in table.items():
         parent = sys.modules[package]
@@ -30,9 +41,9 @@ def grow(package: str, table: Mapping[str, Homes]) -> None:
             inner = vars(parent).get(name)
             if inner is None and parent.__spec__ is not None:
                 inner = getattr(parent, name, None)
-            parent = inner if inner is not None else _module(parent, name, ())
+            parent = inner if inner is not None else _module(parent, name, (), absent)
         if last not in vars(parent):
-            _module(parent, last, homes)
+            _module(parent, last, homes, absent)
 
 
 def inside(namespace: Mapping[str, Any]) -> list[str]:
@@ -44,7 +55,9 @@ def inside(namespace: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _module(parent: ModuleType, name: str, homes: Homes) -> ModuleType:
+def _module(
+    parent: ModuleType, name: str, homes: Homes, absent: Callable[[str, str], AttributeError]
+) -> ModuleType:
     module = ModuleType(f"{parent.__name__}.{name}", f"An alias for {homes}." if homes else "")
     # With a path, Python looks for a missing name as for a module. `finder` then explains.
     module.__path__ = []
@@ -58,10 +71,7 @@ def _module(parent: ModuleType, name: str, homes: Homes) -> ModuleType:
                     return _found(home, attribute)
                 except AttributeError:
                     continue
-        raise AttributeError(
-            f"module {module.__name__!r} has no attribute {attribute!r}: Capstan lacks this part "
-            "of TensorFlow 1"
-        )
+        raise absent(module.__name__, attribute)
 
     def listed() -> list[str]:
         return sorted({*inside(vars(module))}.union(*map(_listed, homes)))
@@ -80,7 +90,10 @@ def _found(home: Home, attribute: str) -> Any:
         return home(attribute)
     if attribute not in home:
         raise AttributeError(attribute)
-    module, _, name = home[attribute].rpartition(".")
+    value = home[attribute]
+    if not isinstance(value, str):
+        return value
+    module, _, name = value.rpartition(".")
     return getattr(importlib.import_module(module), name)
 
 

@@ -113,6 +113,8 @@ def write(
 ) -> Any:
     """Write a tensor under exactly this tag, unless the context says that nothing is written.
 
+    `tensor` may be a function. It is called for the tensor, which only a step that writes computes.
+
     Raises:
         ValueError: neither `step` nor `set_step` gives a step.
     """
@@ -122,7 +124,7 @@ def write(
         number = _given_step(step)
 
         def record() -> Any:
-            value = array_ops.identity(tensor)
+            value = tensor() if callable(tensor) else array_ops.identity(tensor)
             return _true_after(
                 raw.WriteSummary(_handle(), number, value, tag, _text(metadata), name=scope)
             )
