@@ -258,6 +258,25 @@ def test_a_status_is_stored_completely_and_shown_in_columns(
     assert re.fullmatch(r"\d+[ms](?:\d+s)?", age)
 
 
+def test_the_api_server_refuses_a_status_with_numbers_that_no_job_has(
+    cluster: Cluster, namespace: str
+) -> None:
+    create(cluster, namespace, job())
+    row = {"name": "worker-0", "attempt": 0, "refused": -1}
+    restarts = {"application": -3, "infrastructure": -1}
+    wrong = {"epoch": -5, "restarts": restarts, "tasks": [row]}
+    errors = patched(cluster, namespace, {"status": wrong}, "--subresource=status")
+    assert set(re.findall(r"status\.(\S+): Invalid value", errors)) == {
+        "epoch",
+        "restarts.application",
+        "restarts.infrastructure",
+        "tasks[0].attempt",
+        "tasks[0].refused",
+    }
+    assert "status.epoch in body should be greater than or equal to 1" in errors
+    assert "status" not in stored(cluster, namespace)
+
+
 def test_the_api_server_drops_a_status_in_a_users_manifest(
     cluster: Cluster, namespace: str
 ) -> None:

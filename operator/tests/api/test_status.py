@@ -24,6 +24,7 @@ from capstan_operator.api.status import (
 # Text as it can stand in JSON files and in etcd: no lone surrogates.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 counts = st.integers(0, 10**6)
+from_1 = st.integers(1, 10**6)
 times = st.integers(0, 4 * 10**15).map(
     lambda microseconds: datetime(2000, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 )
@@ -39,7 +40,7 @@ def made(model: type, **fields: st.SearchStrategy) -> st.SearchStrategy:
 rows = made(
     TaskStatus,
     name=names,
-    attempt=counts,
+    attempt=from_1,
     uid=st.none() | texts.map(Uid),
     state=st.sampled_from(TaskState),
     failures_in_a_row=counts,
@@ -67,7 +68,7 @@ any_status = made(
         ),
         max_size=2,
     ).map(tuple),
-    epoch=counts,
+    epoch=from_1,
     start_time=maybe_times,
     completion_time=maybe_times,
     last_transition_time=maybe_times,
@@ -155,7 +156,17 @@ def test_conditions_of_other_writers_are_ignored_and_not_written(
 
 @pytest.mark.parametrize(
     "document",
-    [{"phase": "Melting"}, {"tasks": [{"name": "boss-0"}]}, {"startTime": "2026-01-01T00:00:00"}],
+    [
+        {"phase": "Melting"},
+        {"tasks": [{"name": "boss-0"}]},
+        {"startTime": "2026-01-01T00:00:00"},
+        {"epoch": 0},
+        {"restarts": {"application": -1}},
+        {"tasks": [{"name": "ps-0", "attempt": 0}]},
+        {"tasks": [{"name": "ps-0", "refused": -1}]},
+        {"removed": {"worker-1": 0}},
+        {"runningSeconds": -0.5},
+    ],
 )
 def test_a_document_that_is_not_a_status_is_refused(document: dict[str, object]) -> None:
     with pytest.raises(pydantic.ValidationError):

@@ -16,7 +16,7 @@ from kube.server import Asked, Server, refusal
 from capstan_operator.api import parse
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.app.actor import MOST_AT_ONCE, Actor
+from capstan_operator.app.actor import LOOK_AGAIN, MOST_AT_ONCE, Actor
 from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import Conflict, Forbidden, Unavailable
@@ -71,12 +71,14 @@ class Setting:
 
 
 @contextlib.asynccontextmanager
-async def setting(answer: Answer, folder: Path) -> AsyncIterator[Setting]:
+async def setting(
+    answer: Answer, folder: Path, clock: Callable[[], datetime] = lambda: NOW
+) -> AsyncIterator[Setting]:
     async with servers.serving(answer) as server:
         config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
         async with await Rest.connect(config) as rest:
             cache, refused = Cache(), RefusedStarts()
-            yield Setting(server, Actor(rest, cache, refused, lambda: NOW), cache, refused)
+            yield Setting(server, Actor(rest, cache, refused, clock), cache, refused)
 
 
 def created(asked: Asked) -> web.StreamResponse:
@@ -132,6 +134,37 @@ def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -
 
 
 GANG = PodGroup(BACK_ENDS[-1], "digits", 9)
+
+
+@pytest.mark.parametrize(
+    ("groups", "counts"),
+    [([], [3, 6, 12, 17]), ([replace(GANG, size=5)], [5, 10, 17])],
+    ids=["no group", "gang"],
+)
+def test_a_pass_that_creates_pods_for_long_is_continued_by_another(
+    groups: list[PodGroup], counts: list[int], tmp_path: Path
+) -> None:
+    """Between the passes, the status shows the pods so far. A gang starts in one pass. The first
+    batch of the next pass is as large as the number of the job's pods.
+    """
+    now = NOW
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        nonlocal now
+        now += LOOK_AGAIN / 3
+        return created(asked)
+
+    async def scenario() -> None:
+        job, begun = make_job(workers=counts[-1]), 0
+        async with setting(answer, tmp_path, lambda: now) as here:
+            for count in counts:
+                together = [] if begun else groups
+                must_go_on = await here.actor.act(KEY, job, starts(job)[begun:], together)
+                begun = len(here.cache.pods(KEY))
+                assert begun == count
+                assert must_go_on == (count < counts[-1])
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("case", ["the pod waits for a gate", "the pod is bound to a node"])

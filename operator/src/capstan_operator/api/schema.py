@@ -45,7 +45,7 @@ def input_schema(model: type[BaseModel]) -> Schema:
 
 
 def output_schema(model: type[BaseModel]) -> Schema:
-    """Return the schema of a model's output, which has only the fields and their types.
+    """Return the schema of a model's output: the fields, their types, and the least numbers.
 
     The schema has no enums, because an older schema must not refuse the values of a newer operator.
     It has no defaults, because an unset field does not mean the default. Raises the errors of

@@ -38,9 +38,12 @@ Metric = Annotated[float, WithJsonSchema({"x-kubernetes-preserve-unknown-fields"
 Word = Annotated[str, Field(exclude_if=lambda text: not text)]
 """A text that is left out if it is empty, to keep a table of a thousand rows small."""
 
-Tally = Annotated[int, Field(exclude_if=lambda count: not count)]
+Count = Annotated[int, Field(ge=0)]
+Tally = Annotated[Count, Field(exclude_if=lambda count: not count)]
 """A count that is left out if it is 0, to keep the table small."""
-RunTime = Annotated[float, Field(exclude_if=lambda seconds: not seconds)]
+Number = Annotated[int, Field(ge=1)]
+"""A number that is counted from 1."""
+RunTime = Annotated[float, Field(ge=0, exclude_if=lambda seconds: not seconds)]
 
 BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
 """Members have different types. Server-side apply of one member does not change the others."""
@@ -102,14 +105,14 @@ class TaskStatus(Model):
 
     name: Name
     """The name of the task, <type>-<index>, for example worker-1."""
-    attempt: int = 1
+    attempt: Number = 1
     """The attempt that runs or comes next, counted from 1."""
     uid: Uid | None = None
     """The identity of the current attempt; unset until the attempt is observed."""
     state: TaskState = TaskState.PENDING
     """`Pending`, `Starting` (not ready yet), `Running`, `Stopping`, `BackOff` and `CreateFailed`
     (both are tried again at retryAt), `Succeeded`, `Failed` or `Stopped`."""
-    failures_in_a_row: int = 0
+    failures_in_a_row: Count = 0
     """How often the task has failed since it last ran for `resetAfterSeconds`. Each failure makes
     the next wait longer."""
     failures_alike: Tally = 0
@@ -136,7 +139,7 @@ class TaskStatus(Model):
     """Why the last finished attempt ended, in one word."""
     message: str = ""
     """The end of the log of the last finished attempt."""
-    step: int | None = None
+    step: Count | None = None
     """The last training step that the task reported."""
     pod: Word = ""
     """The name of the task's pod; unset on one machine."""
@@ -154,28 +157,28 @@ class TaskStatus(Model):
 class ReplicaStatus(Model):
     """Counts of the tasks of one replica type."""
 
-    desired: int = 0
+    desired: Count = 0
     """Tasks that the spec asks for."""
-    pending: int = 0
+    pending: Count = 0
     """Tasks that wait for their first or next start."""
-    running: int = 0
+    running: Count = 0
     """Tasks that run, whether ready or not."""
-    ready: int = 0
+    ready: Count = 0
     """Tasks that run and are ready."""
-    succeeded: int = 0
+    succeeded: Count = 0
     """Tasks that have succeeded."""
-    failed: int = 0
+    failed: Count = 0
     """Tasks that failed for good."""
-    restarts: int = 0
+    restarts: Count = 0
     """How often tasks were started again, also after exit code 0. Refused starts do not count."""
 
 
 class Restarts(Model):
     """How many restarts were charged to each limit. A new `capstanctl run` sets them to 0."""
 
-    application: int = 0
+    application: Count = 0
     """Restarts after failures of the program; runPolicy.backoffLimit limits them."""
-    infrastructure: int = 0
+    infrastructure: Count = 0
     """Restarts after failures that are not the program's, of all tasks together;
     runPolicy.infrastructureBackoffLimit limits those of each task."""
 
@@ -183,14 +186,14 @@ class Restarts(Model):
 class Progress(Model):
     """The progress of the training. The `metrics` keep the order of the task's report."""
 
-    step: int
+    step: Count
     """The training step."""
     steps_per_second: float | None = None
     """Training steps per second."""
     metrics: Mapping[str, Metric] = {}
     """The metrics of the evaluator, else of the chief, else of a worker, for example
     `loss: 0.25`."""
-    last_checkpoint_step: int | None = None
+    last_checkpoint_step: Count | None = None
     """The training step of the last checkpoint."""
     updated_at: AwareDatetime | None = None
     """When the step was reported."""
@@ -238,7 +241,7 @@ class Summary(Model):
     had succeeded."""
     workers: str = ""
     """Ready and desired workers, counted as in `ps`. The chief counts as a worker."""
-    restarts: int = 0
+    restarts: Count = 0
     """How many restarts were charged to both limits together."""
     reason: str = ""
     """Why the job failed or waits."""
@@ -257,7 +260,7 @@ class Status(Model):
         tuple[Condition, ...], BeforeValidator(_ours), Field(json_schema_extra=BY_TYPE)
     ] = ()
     """The conditions of the job."""
-    epoch: int = 1
+    epoch: Number = 1
     """A counter from 1. It grows by one when a parameter server is started again, when the whole
     job is started again, when a node is lost, and when a suspended job continues."""
     start_time: AwareDatetime | None = None
@@ -281,10 +284,10 @@ class Status(Model):
     """One row for each task."""
     progress: Progress | None = None
     """The progress of the training."""
-    removed: Annotated[Mapping[Name, int], Field(exclude_if=lambda attempts: not attempts)] = {}
+    removed: Annotated[Mapping[Name, Number], Field(exclude_if=lambda attempts: not attempts)] = {}
     """The last attempt of each worker that the job had before `replicas` became smaller. If the
     worker comes back, it starts with the next attempt."""
-    cluster_version: Annotated[int, Field(exclude_if=lambda version: not version)] = 0
+    cluster_version: Tally = 0
     """How often the number of workers has changed. The file CAPSTAN_CLUSTER_FILE has this
     version."""
     selector: Word = ""

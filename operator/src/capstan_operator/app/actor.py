@@ -8,7 +8,7 @@ Rule 2: the answer to a POST or a DELETE is in the cache before the next look at
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from capstan_operator.api import names
@@ -34,6 +34,10 @@ MOST_AT_ONCE = in_flight.OF_A_NAMESPACE
 in Kubernetes' Job controller. A template that is refused is therefore tried once and not a thousand
 times. If a queue or a scheduler waits for a group of pods, the first batch has the whole group.
 `Rest` sends at most this many requests of a namespace at once, in order."""
+LOOK_AGAIN = timedelta(seconds=2)
+"""After this time, a pass creates no further batch. The next pass first writes a status that shows
+the pods so far, and notices that the job was changed or deleted. The number is a guess: a person
+who watches the job notices progress, and the API server stores the status of a large job rarely."""
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +115,10 @@ class Actor:
         starts: Sequence[StartTask],
         wanted: Sequence[Group | Obstacle],
     ) -> bool:
-        """Create pods in batches that grow. Return whether another pass must follow at once."""
+        """Create pods in batches that grow. Return whether another pass must follow at once.
+
+        It must follow if pods are left after `LOOK_AGAIN`.
+        """
         if not starts:
             return False  # The environment of a large job takes milliseconds to make.
         refusal = next((each for each in wanted if isinstance(each, Obstacle)), None)
@@ -128,8 +135,15 @@ class Actor:
         tried = [pod_manifests.pod_name(job, start.task) for start in starts]
         # The scheduler takes the oldest pods first. The pods that a group needs are therefore
         # created before the others, which could take the place of a parameter server.
-        size = min(max((group.size for group in groups), default=1), MOST_AT_ONCE)
+        together = max((group.size for group in groups), default=1)
+        # Each pod that exists has shown that the API server takes the job's pods.
+        size = min(max(together, len(self._cache.pods(key))), MOST_AT_ONCE)
+        began = self._clock()
         while starts:
+            # A pod that runs before its group is complete would take the group from the others.
+            has_time = self._clock() < began + LOOK_AGAIN
+            if not has_time and len(tried) - len(starts) >= together:
+                return True
             batch, starts = starts[:size], starts[size:]
             if any(await _all([self._start(key, job, start, manifest(start)) for start in batch])):
                 self._refuse_alike(key, job.metadata.uid, batch, starts)

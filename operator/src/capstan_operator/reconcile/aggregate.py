@@ -177,5 +177,6 @@ def _count(rows: list[TaskStatus]) -> ReplicaStatus:
         ready=states.count(TaskState.RUNNING),
         succeeded=states.count(TaskState.SUCCEEDED),
         failed=states.count(TaskState.FAILED),
-        restarts=sum(row.attempt - 1 - row.refused for row in rows),
+        # A user who changed the status may have made `refused` too large.
+        restarts=max(sum(row.attempt - 1 - row.refused for row in rows), 0),
     )
