@@ -273,7 +273,7 @@ def test_the_api_server_refuses_a_status_with_numbers_that_no_job_has(
         "tasks[0].attempt",
         "tasks[0].refused",
     }
-    assert "status.epoch in body should be greater than or equal to 1" in errors
+    assert "epoch in body should be greater than or equal to 1" in errors
     assert "status" not in stored(cluster, namespace)
 
 

@@ -90,6 +90,41 @@ def test_a_task_stays_ready_while_its_sidecar_starts_again(sidecar: dict[str, An
     assert not view(document).ready, "its own container is not ready"
 
 
+@pytest.mark.parametrize(
+    "sidecar",
+    [
+        waiting("CrashLoopBackOff", "back-off 5m0s restarting failed container", name="proxy"),
+        running("proxy", ready=False) | {"restartCount": 1},
+        terminated(7, message="no route", name="proxy") | {"restartCount": 1},
+    ],
+)
+def test_a_task_whose_sidecar_crashes_waits_with_one_reason(sidecar: dict[str, Any]) -> None:
+    """Its status does not change each time that the kubelet starts the sidecar again."""
+    before = terminated(7, message="no route")["state"]
+    document = pod(
+        phase="Pending",
+        conditions=documents.ready("False", "ContainersNotReady"),
+        initContainerStatuses=[sidecar | {"lastState": before, "started": False}],
+        containerStatuses=[waiting("PodInitializing")],
+    )
+    found = view(document)
+    assert (found.phase, found.reason) == (TaskPhase.PENDING, "CrashLoopBackOff")
+    assert found.message == (
+        "sidecar proxy must start before the task, and ends with exit code 7: no route"
+    )
+
+
+def test_a_sidecar_that_has_started_is_no_reason_to_wait() -> None:
+    """It was started again, and now the image of the task is pulled."""
+    document = pod(
+        phase="Pending",
+        conditions=documents.ready("False", "ContainersNotReady"),
+        initContainerStatuses=[running("proxy") | {"restartCount": 1, "started": True}],
+        containerStatuses=[waiting("PodInitializing")],
+    )
+    assert (view(document).phase, view(document).reason) == (TaskPhase.PENDING, "")
+
+
 def test_a_task_runs_before_it_is_ready() -> None:
     found = view(
         pod(

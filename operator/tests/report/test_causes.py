@@ -455,6 +455,21 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "why it has no volume: kubectl describe pvc -n team-a",
     ),
     (
+        "a sidecar that crashes",
+        job(
+            Phase.PENDING,
+            row(
+                "ps-0",
+                TaskState.PENDING,
+                pod="digits-ps-0",
+                waiting="CrashLoopBackOff: sidecar proxy must start before the task",
+            ),
+        ),
+        "CrashLoopBackOff: sidecar proxy must start before the task",
+        "Correct the sidecar that the message names, or its startup probe: kubectl describe pod "
+        "digits-ps-0 -n team-a",
+    ),
+    (
         "a volume that cannot be mounted",
         job(Phase.PENDING, row("ps-0", TaskState.PENDING, pod="digits-ps-0", node="node1")),
         "ps-0  Pending, attempt 1: node1 prepares its volumes and images",

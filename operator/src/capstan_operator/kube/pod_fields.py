@@ -22,8 +22,12 @@ def container(pod: Manifest, name: str) -> Manifest:
 
 def containers(pod: Manifest) -> list[Manifest]:
     """Return the statuses of all containers, as far as reported. Init containers come first."""
-    status = pod["status"]
-    return [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    return [*init_containers(pod), *(pod["status"].get("containerStatuses") or ())]
+
+
+def init_containers(pod: Manifest) -> list[Manifest]:
+    """Return the statuses of the init containers, as far as reported. Sidecars are among them."""
+    return list(pod["status"].get("initContainerStatuses") or ())
 
 
 def state(container: Manifest, kind: str) -> Manifest | None:

@@ -14,12 +14,12 @@ trainer ends, the task has ended, even if sidecars still run. The first match wi
 """
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from capstan_operator.api.names import Uid
-from capstan_operator.kube import owners, pod_fields, shortage
+from capstan_operator.kube import owners, pod_fields, waits
 from capstan_operator.reconcile.observe import NODE_LOST, Deletion, TaskPhase, TaskView
 from capstan_operator.reconcile.policies import disruption, failure
 from capstan_operator.reconcile.policies.disruption import Disruption
@@ -211,7 +211,7 @@ def _of_init_container(pod: Manifest) -> _Outcome | None:
     """Return the end of the init container that failed, or None. Sidecars do not count."""
     inits = pod["spec"].get("initContainers") or ()
     sidecars = {init["name"] for init in inits if init.get("restartPolicy") == "Always"}
-    for container in pod["status"].get("initContainerStatuses") or ():
+    for container in pod_fields.init_containers(pod):
         end = pod_fields.state(container, "terminated")
         if container["name"] in sidecars or end is None or end.get("exitCode") == 0:
             continue
@@ -244,7 +244,7 @@ def _alive(pod: Manifest, trainer: str) -> _Outcome:
         # reported in a moment.
         ready = _is_ready(pod, trainer) or end is not None
         return _Outcome(TaskPhase.RUNNING, ready=ready, started_at=started)
-    for reason, message in _waits(pod, trainer):
+    for reason, message in waits.reasons(pod, trainer):
         if reason not in _ROUTINE:
             return _Outcome(TaskPhase.PENDING, reason=reason, message=message)
     return _Outcome(TaskPhase.PENDING)
@@ -265,21 +265,6 @@ def _is_ready(pod: Manifest, trainer: str) -> bool:
         for container in pod_fields.containers(pod)
     )
     return bool(pod_fields.container(pod, trainer).get("ready")) and all(others)
-
-
-def _waits(pod: Manifest, trainer: str) -> Iterator[tuple[str, str]]:
-    """Yield the reasons and messages that tell why a pod does not run.
-
-    Those of the scheduler come first, then those of the trainer's container, then those of the
-    other containers.
-    """
-    scheduled = pod_fields.condition(pod, "PodScheduled")
-    if scheduled.get("status") == "False":
-        message = shortage.explained(pod, scheduled.get("message") or "")
-        yield scheduled.get("reason") or "", message
-    for container in (pod_fields.container(pod, trainer), *pod_fields.containers(pod)):
-        waiting = pod_fields.state(container, "waiting") or {}
-        yield waiting.get("reason") or "", waiting.get("message") or ""
 
 
 def _deletion(pod: Manifest, outcome: _Outcome) -> Deletion:

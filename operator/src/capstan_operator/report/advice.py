@@ -26,6 +26,7 @@ _TROUBLES = {
     Trouble.CONFIG: "Create the Secret, ConfigMap or key that the message names, or correct the "
     "security context",
     Trouble.START: "Check the command, the mounts and the security context of the container",
+    Trouble.SIDECAR: "Correct the sidecar that the message names, or its startup probe",
 }
 
 _VOLUME = "Create the claim that the message names, or find out why it has no volume"

@@ -31,6 +31,7 @@ def rows(*waiting: str) -> list[TaskStatus]:
         (NO_NODE, Trouble.NODE),
         ("CreateContainerConfigError: secret not found", Trouble.CONFIG),
         ("RunContainerError: no such file", Trouble.START),
+        ("CrashLoopBackOff: sidecar proxy must start before the task", Trouble.SIDECAR),
     ],
 )
 def test_a_reason_belongs_to_a_kind_of_trouble(waiting: str, expected: Trouble | None) -> None:

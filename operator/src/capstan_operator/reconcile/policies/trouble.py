@@ -5,6 +5,7 @@
     NODE        Unschedulable, SchedulerError                           Unschedulable
     CONFIG      CreateContainerConfigError                              ContainerConfigError
     START       CreateContainerError, RunContainerError, StartError     ContainerStartFailed
+    SIDECAR     CrashLoopBackOff                                        SidecarCrashes
 
 Any other reason is not a trouble, because the pod is about to run.
 """
@@ -23,6 +24,7 @@ class Trouble(enum.StrEnum):
     NODE = "Unschedulable"
     CONFIG = "ContainerConfigError"
     START = "ContainerStartFailed"
+    SIDECAR = "SidecarCrashes"
 
 
 _REASONS = {
@@ -38,6 +40,7 @@ _REASONS = {
     "CreateContainerError": Trouble.START,
     "RunContainerError": Trouble.START,
     "StartError": Trouble.START,
+    "CrashLoopBackOff": Trouble.SIDECAR,
 }
 
 
