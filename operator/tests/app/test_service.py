@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,19 +123,43 @@ def test_an_event_tells_the_user_of_a_job_that_cannot_be_handled_for_long(
     async def scenario() -> None:
         async with serving(tmp_path, lists) as here:
 
-            def notes() -> set[str]:
-                """Return the notes of the events about the job that were posted."""
-                path = "/apis/events.k8s.io/v1/namespaces/open/events"
-                bodies = [each.body or {} for each in here.server.asked if each.path == path]
-                return {body["note"] for body in bodies if body["reason"] == "PassesFail"}
-
-            posting = asyncio.create_task(here.operator._recorder.run())
-            await servers.until(notes)
-            posting.cancel()
-            [note] = notes()
+            [note] = await notes_of_failures(here)
             assert "enough was seen" in note
 
     asyncio.run(scenario())
+
+
+def test_an_event_says_at_once_that_the_status_of_a_job_cannot_be_read(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> web.StreamResponse:
+        listed = lists(asked)
+        assert isinstance(listed.body, bytes)
+        return web.json_response(json.loads(listed.body, object_hook=melted))
+
+    def melted(document: servers.Document) -> servers.Document:
+        is_job = document.get("kind") == "TrainingJob"
+        return document | {"status": {"phase": "Melting"}} if is_job else document
+
+    async def scenario() -> None:
+        async with serving(tmp_path, answer) as here:
+            [note] = await notes_of_failures(here)
+            assert "status.phase cannot be read" in note
+            assert not here.queue.failing
+
+    asyncio.run(scenario())
+
+
+async def notes_of_failures(here: Setting) -> set[str]:
+    """Post the events of the job until one says that its passes fail. Return the notes of these."""
+    path = "/apis/events.k8s.io/v1/namespaces/open/events"
+
+    def notes() -> set[str]:
+        bodies = [each.body or {} for each in here.server.asked if each.path == path]
+        return {body["note"] for body in bodies if body["reason"] == "PassesFail"}
+
+    posting = asyncio.create_task(here.operator._recorder.run())
+    await servers.until(notes)
+    posting.cancel()
+    return notes()
 
 
 @pytest.mark.e2e

@@ -78,6 +78,10 @@ class WorkQueue:
         """The number of keys that have failed at least `OFTEN` times in a row."""
         return sum(failures >= OFTEN for failures in self._failures.values())
 
+    def has_failed_first(self, key: Key) -> bool:
+        """Return True after the first failure of a key in a row, and only then."""
+        return self._failures.get(key) == 1
+
     def has_failed_for_long(self, key: Key) -> bool:
         """Return True after the failure that makes the failures of a key long, and only then."""
         return self._failures.get(key) == LONG

@@ -158,7 +158,9 @@ class Operator:
             result = "error"
             seconds = self._queue.failed(key, _later(error))
             log.warning("%s/%s: %s; again in %.1f s", *key, error, seconds)
-            self._report_failures(key, str(error))
+            # Another request may succeed, but a status that cannot be read stays as it is.
+            will_last = not isinstance(error, ApiError) and self._queue.has_failed_first(key)
+            self._report_failures(key, str(error), at_once=will_last)
         except Exception:  # one job that cannot be handled must not stop the others
             result = "error"
             seconds = self._queue.failed(key)
@@ -169,13 +171,14 @@ class Operator:
             log.debug("%s/%s: pass done, again in %s s", *key, again)
         self._metrics.pass_seconds.labels(result).observe(clock() - started)
 
-    def _report_failures(self, key: Key, why: str) -> None:
-        """Report the failures of a job's passes by an event, once they have lasted for long.
+    def _report_failures(self, key: Key, why: str, *, at_once: bool = False) -> None:
+        """Report the failures of a job's passes by an event, at once or when they have lasted for
+        long.
 
         The status of the job cannot report them. A new job may not even have a status.
         """
         manifest = self._cache.job(key)
-        if manifest is not None and self._queue.has_failed_for_long(key):
+        if manifest is not None and (at_once or self._queue.has_failed_for_long(key)):
             line = f"the operator cannot handle the job, and tries again: {why}"
             news = Announce(NewsType.WARNING, PASSES_FAIL, line)
             self._recorder.record(manifest, [news], mark="failing-")
