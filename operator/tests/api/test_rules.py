@@ -79,6 +79,8 @@ def named(*containers: str) -> list[dict[str, str]]:
         job(worker=2, range={"minReplicas": 2, "maxReplicas": 2}),
         job(worker=2, range={"minReplicas": 0}),
         job(worker=2, range={"maxReplicas": 1000}),
+        job(name="x" * 53, worker=2, range={"maxReplicas": 100}),
+        job(name="x" * 55, chief=1, worker=0, range={"maxReplicas": 0}),
         job(chief=1, range={"minReplicas": 3}),
     ],
 )
@@ -92,6 +94,8 @@ def test_a_valid_job_keeps_all_rules(text: str) -> None:
         (job(name="x" * 55, worker=10), "metadata.name", LONG),
         (job(name="x" * 54, worker=11), "metadata.name", LONG),
         (job(name="x" * 52, worker=1, evaluator=1), "metadata.name", LONG),
+        (job(name="x" * 53, worker=2, range={"maxReplicas": 101}), "metadata.name", LONG),
+        (job(name="x" * 55, chief=1, worker=0, range={"maxReplicas": 1}), "metadata.name", LONG),
         (job(), "spec.replicaSpecs", NO_TRAINER),
         (job(ps=2), "spec.replicaSpecs", NO_TRAINER),
         (job(ps=1, worker=0, chief=0), "spec.replicaSpecs", NO_TRAINER),

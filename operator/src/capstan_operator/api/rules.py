@@ -68,9 +68,20 @@ def _longest_name_fits(document: Document) -> bool:
     name = _at(document, "metadata", "name")
     if not isinstance(name, str) or len(name) > MAX_NAME:
         return True
-    counts = ((kind, _replicas(document, kind)) for kind in ReplicaType)
+    counts = ((kind, _most_replicas(document, kind)) for kind in ReplicaType)
     longest = (len(f"{name}-{kind}-{count - 1}") for kind, count in counts if count)
     return max(longest, default=len(name)) <= MAX_NAME
+
+
+def _most_replicas(document: Document, kind: ReplicaType) -> int:
+    """Return the largest number of tasks of a type to which the document lets the job be scaled.
+
+    Nobody could rename the job when it is scaled. Without `maxReplicas`, the job need not be
+    elastic, and its present number of tasks counts.
+    """
+    most = _at(document, "spec", "replicaSpecs", kind, "maxReplicas")
+    counts = (_replicas(document, kind), most if kind is ReplicaType.WORKER else None)
+    return max((count for count in counts if _is_count(count)), default=0)
 
 
 def _at_most_one(kind: ReplicaType) -> Callable[[Document], bool]:
@@ -101,8 +112,16 @@ def _trainer_is_known(kind: ReplicaType) -> Callable[[Document], bool]:
 
 def _cel_longest(kind: ReplicaType) -> str:
     spec = f"self.spec.replicaSpecs.{kind}"
-    length = f"size(self.metadata.name) + size('-{kind}-') + size(string({spec}.replicas - 1))"
-    return f"(!has({spec}) || {spec}.replicas < 1 || {length} <= {MAX_NAME})"
+    name = f"size(self.metadata.name) + size('-{kind}-')"
+
+    def fits(field: str) -> str:
+        count = f"{spec}.{field}"
+        return f"{count} < 1 || {name} + size(string({count} - 1)) <= {MAX_NAME}"
+
+    rule = fits("replicas")
+    if kind is ReplicaType.WORKER:
+        rule = f"({rule}) && (!has({spec}.maxReplicas) || {fits('maxReplicas')})"
+    return f"(!has({spec}) || {rule})"
 
 
 def _cel_has_tasks(kind: ReplicaType) -> str:
@@ -199,7 +218,7 @@ RULES: tuple[Rule, ...] = (
         path="metadata.name",
         cel=" && ".join(map(_cel_longest, ReplicaType)),
         message="is too long: the longest task name, <name>-<type>-<index>, may have at most"
-        f" {MAX_NAME} characters",
+        f" {MAX_NAME} characters, also with maxReplicas workers",
         holds=_longest_name_fits,
     ),
     Rule(
