@@ -122,7 +122,6 @@ def test_an_event_tells_the_user_of_a_job_that_cannot_be_handled_for_long(
 
     async def scenario() -> None:
         async with serving(tmp_path, lists) as here:
-
             [note] = await notes_of_failures(here)
             assert "enough was seen" in note
 

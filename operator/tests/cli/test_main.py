@@ -245,6 +245,15 @@ def test_a_file_that_cannot_be_read_is_reported(capsys: pytest.CaptureFixture[st
         ("logs", "the following arguments are required: JOB\n"),
         ("delete ''", "argument JOB: must not be empty"),
         ("explain tjob/", "argument JOB: must not be empty"),
+        ("delete .", "argument JOB: must be a name of lowercase letters, digits and dashes, "),
+        ("explain ..", "argument JOB: must be a name of lowercase"),
+        ("explain pod/digits", "argument JOB: must be a name of lowercase"),
+        ("logs tjob/a/b", "argument JOB: must be a name of lowercase"),
+        ("top Digits", "argument JOB: must be a name of lowercase"),
+        ("wait 1st", "argument JOB: must be a name of lowercase"),
+        (f"wait {'x' * 64}", "argument JOB: must be a name of lowercase"),
+        ("top -n ..", "argument -n/--namespace: must be a name of lowercase"),
+        ("render job.yaml -n 'team a'", "argument -n/--namespace: must be a name of lowercase"),
     ],
 )
 def test_a_wrong_command_line_is_a_usage_error(

@@ -37,6 +37,8 @@ TRAINER = "trainer"
 """The name of the container that is the task, if the pod has several containers."""
 
 DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+"""The name of a namespace: a label of RFC 1123, which may begin with a digit."""
 MAX_NAME = 63
 
 DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"

@@ -80,8 +80,10 @@ def _most_replicas(document: Document, kind: ReplicaType) -> int:
     elastic, and its present number of tasks counts.
     """
     most = _at(document, "spec", "replicaSpecs", kind, "maxReplicas")
-    counts = (_replicas(document, kind), most if kind is ReplicaType.WORKER else None)
-    return max((count for count in counts if _is_count(count)), default=0)
+    counts: tuple[Any, ...] = (_replicas(document, kind),)
+    if kind is ReplicaType.WORKER:
+        counts = (*counts, most)
+    return max(filter(_is_count, counts), default=0)
 
 
 def _at_most_one(kind: ReplicaType) -> Callable[[Document], bool]:

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from capstan_operator.api import names
 from capstan_operator.errors import Fault, Invalid
 
 DEFAULT_NAMESPACE = "default"
-NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-"""A label of RFC 1123, as Kubernetes wants it."""
 LONGEST_SECONDS = 366 * 86400
 """The longest time that a flag accepts: about a year. It can be added to any current date."""
 MOST_JOB_METRICS = 10_000
@@ -54,7 +53,7 @@ def read(arguments: Sequence[str]) -> Settings:
         raise Invalid((Fault("--listen", message),))
     for name in options.namespace:
         # For an impossible name, an API server only says that nothing is in the namespace.
-        if re.fullmatch(NAMESPACE, name) is None:
+        if re.fullmatch(names.NAMESPACE, name) is None:
             message = (
                 f"must be the name of a namespace, not {name!r}; to serve several, repeat the flag"
             )

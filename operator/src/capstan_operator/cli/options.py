@@ -1,8 +1,10 @@
 """Arguments that several commands of `capstanctl` share. Imports only the standard library."""
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 
+from capstan_operator.api import names
 from capstan_operator.report import duration
 
 WHERE = (
@@ -37,19 +39,38 @@ def job(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
 def _job_name(text: str) -> str:
     """Return the name of a job, which may have its kind before it, as in kubectl: `tjob/digits`.
 
-    Raises argparse.ArgumentTypeError for an empty name, for example of a variable that is not set.
+    Raises argparse.ArgumentTypeError for an empty name, for example of a variable that is not set,
+    and for a name that no job can have. A name such as `.` would change the path of a request.
     """
     kind, slash, name = text.partition("/")
     found = name if slash and kind.partition(".")[0] in _KINDS else text
     if not found:
         raise argparse.ArgumentTypeError("must not be empty")
-    return found
+    return _name(found, names.DNS_LABEL)
+
+
+def namespace(text: str) -> str:
+    """Return the name of a namespace. An empty name stands for the default, as in kubectl.
+
+    Raises argparse.ArgumentTypeError for a name that no namespace can have.
+    """
+    return text and _name(text, names.NAMESPACE)
+
+
+def _name(text: str, pattern: str) -> str:
+    if len(text) > names.MAX_NAME or not re.fullmatch(pattern, text):
+        raise argparse.ArgumentTypeError(
+            f"must be a name of lowercase letters, digits and dashes, at most {names.MAX_NAME}"
+            f" characters long, not {text!r}"
+        )
+    return text
 
 
 def cluster(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-n",
         "--namespace",
+        type=namespace,
         metavar="NAME",
         help="the namespace (default: the namespace of the context)",
     )

@@ -242,7 +242,12 @@ def _render(commands: "_Commands[argparse.ArgumentParser]") -> None:
         epilog="Exit status: 0 done, 2 wrong input.",
     )
     options.file(render)
-    render.add_argument("-n", "--namespace", metavar="NAME", help="the namespace of the job")
+    render.add_argument(
+        *("-n", "--namespace"),
+        type=options.namespace,
+        metavar="NAME",
+        help="the namespace of the job",
+    )
     options.output(render, default="yaml")
 
 
