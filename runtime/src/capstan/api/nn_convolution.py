@@ -84,7 +84,7 @@ def geometry(strides: Any, padding: Any, data_format: str | None, dilations: Any
     if isinstance(padding, list | tuple):
         pairs = [int(number) for pair in padding for number in pair]
         return {**attrs, "padding": "EXPLICIT", "explicit_paddings": pairs}
-    return {**attrs, "padding": str(padding).upper()}
+    return {**attrs, "padding": padding}
 
 
 def conv2d(
@@ -211,7 +211,7 @@ def convolution(
             layout = data_format or "NDHWC"
             channels_first = layout == "NCDHW"
             return raw.Conv3D(
-                input, kernel, padding=str(padding).upper(), data_format=layout, name=scope,
+                input, kernel, padding=padding, data_format=layout, name=scope,
                 strides=per_axis(strides, 3, channels_first, "strides"),
                 dilations=per_axis(rate, 3, channels_first, "dilation_rate"),
             )  # fmt: skip

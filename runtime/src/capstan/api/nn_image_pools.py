@@ -20,7 +20,7 @@ def _pool(
         value,
         ksize=nn_convolution.per_axis(ksize, 2, channels_first, "ksize"),
         strides=nn_convolution.per_axis(strides, 2, channels_first, "strides"),
-        padding=str(padding).upper(),
+        padding=padding,
         data_format=layout or "NHWC",
         name=scope,
     )

@@ -103,7 +103,7 @@ class CommonConv(common.CommonLayer):
             inputs,
             self.kernel,
             self.strides,
-            self.padding,
+            self.padding.upper(),
             data_format=self.layout,
             dilations=self.dilation_rate,
         )
@@ -128,7 +128,7 @@ class CommonConv1D(CommonConv):
             inputs,
             self.kernel,
             self.strides[0],
-            self.padding,
+            self.padding.upper(),
             data_format="NCW" if self.is_first else "NWC",
             dilations=self.dilation_rate[0],
         )

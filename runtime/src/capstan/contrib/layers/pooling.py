@@ -21,7 +21,9 @@ def max_pool2d(
 ) -> Any:
     """Return the largest element of each window of the images."""
     with scoped(scope, "MaxPool2D", (inputs,)) as name:
-        outputs = nn.max_pool(inputs, *_window(kernel_size, stride), padding, data_format or "NHWC")
+        outputs = nn.max_pool(
+            inputs, *_window(kernel_size, stride), padding.upper(), data_format or "NHWC"
+        )
         return collecting.collected(outputs_collections, name, outputs)
 
 
@@ -37,7 +39,9 @@ def avg_pool2d(
 ) -> Any:
     """Return the mean of each window of the images."""
     with scoped(scope, "AvgPool2D", (inputs,)) as name:
-        outputs = nn.avg_pool(inputs, *_window(kernel_size, stride), padding, data_format or "NHWC")
+        outputs = nn.avg_pool(
+            inputs, *_window(kernel_size, stride), padding.upper(), data_format or "NHWC"
+        )
         return collecting.collected(outputs_collections, name, outputs)
 
 
