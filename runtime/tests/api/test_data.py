@@ -514,3 +514,8 @@ def test_an_interleave_refuses_a_number_of_calls(calls: int, message: str) -> No
     iterator = source.make_initializable_iterator()
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=message):
         session.run(iterator.initializer)
+
+
+def test_a_loop_of_python_over_a_dataset_is_refused_with_what_to_do() -> None:
+    with pytest.raises(RuntimeError, match=r"make_one_shot_iterator\(\)\.get_next\(\)"):
+        iter(tf.data.Dataset.range(3))

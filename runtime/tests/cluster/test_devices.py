@@ -101,6 +101,34 @@ def test_a_gpu_that_no_task_has_is_refused_with_what_to_do() -> None:
     ) in refused.value.message
 
 
+def test_a_task_in_a_session_without_a_target_is_refused_with_what_to_do() -> None:
+    with tf.device("/job:ps/task:0"):
+        x = tf.constant(1.0, name="x")
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as refused:
+        session.run(x)
+    assert (
+        "valid device. The session is local, because it has no target. Open it as "
+        "tf.Session(server.target) to reach the tasks of a cluster."
+    ) in refused.value.message
+
+
+@pytest.mark.parametrize("device", ["/job:ps/task:0", "/job:worker/task:7"])
+def test_a_task_that_the_session_does_not_have_is_refused_with_what_to_do(device: str) -> None:
+    with tf.device(device):
+        x = tf.constant(1.0)
+    config = tf.ConfigProto(device_filters=["/job:worker"])
+    with (
+        clusters.running(ps=1, worker=1) as servers,
+        tf.Session(servers["worker:0"].target, config=config) as session,
+        pytest.raises(tf.errors.InvalidArgumentError) as refused,
+    ):
+        session.run(x)
+    assert (
+        "valid device. Such a task is not in the cluster, or the device_filters of the session "
+        "leave it out."
+    ) in refused.value.message
+
+
 def test_the_placement_is_printed_and_logged(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:

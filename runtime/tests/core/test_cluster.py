@@ -148,6 +148,10 @@ def test_the_evaluator_need_not_be_in_the_cluster() -> None:
         (_config(CLUSTER, "worker", 0.5), ["task.index must be a number, but is 0.5"]),
         (_config(CLUSTER, 7), ["task.type must be the name of a job, but is 7"]),
         (
+            json.dumps({"Cluster": CLUSTER, "task": {"type": "worker", "index": 0}}),
+            ["the key 'Cluster' must be written 'cluster'"],
+        ),
+        (
             json.dumps({"cluster": CLUSTER, "task": "worker"}),
             ["task must be an object with type and index"],
         ),

@@ -156,6 +156,17 @@ def test_restoring_without_a_checkpoint_is_refused(tmp_path: pathlib.Path):
             saver.restore(session, str(tmp_path / "m"))
 
 
+def test_a_checkpoint_without_its_values_is_refused(tmp_path: pathlib.Path) -> None:
+    bundle_writer.write(str(tmp_path / "m"), [bundle_writer.Piece("v", np.zeros(2, np.float32))])
+    (tmp_path / "m.data-00000-of-00001").unlink()
+    tf.Variable(np.zeros(2, np.float32), name="v")
+    saver = tf.train.Saver()
+    with tf.Session() as session, pytest.raises(tf.errors.NotFoundError) as refused:
+        saver.restore(session, str(tmp_path / "m"))
+    refused.match(f"A file of the checkpoint {re.escape(str(tmp_path / 'm'))} is missing")
+    assert "Variable name" not in refused.value.message
+
+
 def test_saving_an_uninitialised_variable_fails_and_leaves_no_file(tmp_path: pathlib.Path):
     tf.Variable(0)
     saver = tf.train.Saver()

@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -40,6 +40,12 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
 
     def __repr__(self) -> str:
         return f"<DatasetV1Adapter shapes: {self.output_shapes}, types: {self.output_types}>"
+
+    def __iter__(self) -> NoReturn:
+        raise RuntimeError(
+            "__iter__() is only supported inside of tf.function. In a graph, fetch the tensor "
+            "dataset.make_one_shot_iterator().get_next() in each step until OutOfRangeError"
+        )
 
     @property
     def _component_spec(self) -> data_base.DatasetSpec:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from capstan import errors
+from capstan.client import uninitialized
 from capstan.core import config
 from capstan.framework import graph as graphs
 from capstan.services import step
@@ -120,16 +121,21 @@ class Connection:
     def _located(self, fault: errors.OpError) -> errors.OpError:
         """Return an error like `fault` whose `op` is the operation that the message names.
 
-        Return `fault` itself if the graph has no such operation.
+        If a variable has no value, the message says how to give it one. Return `fault` itself if
+        the graph has no such operation.
         """
-        found = _NODE.search(fault.message)
-        if found is None:
+        op = self._named(fault.message) or uninitialized.operation(self._graph, fault.message)
+        if op is None:
             return fault
+        message = uninitialized.advised(self._graph, fault.message)
+        return errors.from_code(fault.error_code, message, op=op)
+
+    def _named(self, message: str) -> graphs.Operation | None:
+        found = _NODE.search(message)
         try:
-            op = self._graph.get_operation_by_name(found[1])
+            return None if found is None else self._graph.get_operation_by_name(found[1])
         except (KeyError, ValueError):
-            return fault
-        return errors.from_code(fault.error_code, fault.message, op=op)
+            return None
 
 
 def closed() -> RuntimeError:

@@ -192,6 +192,7 @@ def from_tf_config(text: str) -> TaskConfig:
     """
     document = tf_config_object(text)
     faults: list[str] = []
+    faults.extend(_misspelt(document))
     jobs = _read_jobs(document.get("cluster", {}), faults)
     kind, index = _read_task(document.get("task", {}), jobs, faults)
     if faults:
@@ -220,6 +221,20 @@ def tf_config_object(text: str) -> dict[str, Any]:
 
 def _excerpt(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:60] + "...")
+
+
+def _misspelt(document: dict[str, Any]) -> list[str]:
+    """Return a fault for each key that is another spelling of a key that is missing.
+
+    >>> _misspelt({"Cluster": {}, "task": {}, "model_dir": "/m"})
+    ["the key 'Cluster' must be written 'cluster'"]
+    """
+    missing = {key for key in ("cluster", "task", "environment") if key not in document}
+    return [
+        f"the key {key!r} must be written {key.lower()!r}"
+        for key in document
+        if key.lower() in missing
+    ]
 
 
 def _read_jobs(cluster: object, faults: list[str]) -> dict[str, dict[int, str]]:

@@ -62,7 +62,7 @@ def _reason(node: ir.Node, group: groups.Group, found: available.Available) -> s
         return (
             f"Operation was explicitly assigned to {node.device} but available devices are "
             f"[ {', '.join(sorted(found.names))} ]. Make sure the device specification refers to a "
-            f"valid device.{_without_gpus(asked, found)}"
+            f"valid device.{_without_gpus(asked, found) or _without_task(asked, found)}"
         )
     kind = asked.device_type or "the matching"
     return (
@@ -79,6 +79,19 @@ def _without_gpus(asked: devices.DeviceSpec, found: available.Available) -> str:
         " The requested device appears to be a GPU, but no task has one. docs/how-to/gpus.md says "
         "what a GPU needs. With allow_soft_placement, the operation runs on a CPU."
     )
+
+
+def _without_task(asked: devices.DeviceSpec, found: available.Available) -> str:
+    """Return what to do if the session has no device of the requested task."""
+    task = devices.DeviceSpec(job=asked.job, replica=asked.replica, task=asked.task)
+    if found.matching(task):
+        return ""
+    if all(devices.parse(name).job == "localhost" for name in found.names):
+        return (
+            " The session is local, because it has no target. Open it as tf.Session(server.target) "
+            "to reach the tasks of a cluster."
+        )
+    return " Such a task is not in the cluster, or the device_filters of the session leave it out."
 
 
 def _colocation_notes(group: groups.Group, found: available.Available) -> str:

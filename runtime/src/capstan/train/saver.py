@@ -314,7 +314,10 @@ class Saver:
         if definition is None:
             return
         if save_path is None:
-            raise ValueError("Can't load save_path when it is None.")
+            raise ValueError(
+                "Can't load save_path when it is None. tf.train.latest_checkpoint returns None if a "
+                "folder has no checkpoint"
+            )
         path = str(save_path)
         if not checkpoint_state.checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")

@@ -3,6 +3,8 @@
 Source: tensorflow/python/training/saver.py.
 """
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -77,13 +79,15 @@ def restore(sess: Any, definition: Any, path: str) -> None:
     """Assign the values of a checkpoint to the variables. Blocks.
 
     Raises:
-        NotFoundError: a variable is not in the checkpoint.
+        NotFoundError: a variable is not in the checkpoint, or a file of the checkpoint is missing.
         InvalidArgumentError: a variable has another dtype or shape in the checkpoint, or an
             operation has a device that no task has.
     """
     try:
         sess.run(definition.restore_op_name, {definition.filename_tensor_name: path})
     except errors.NotFoundError as error:
+        if os.strerror(errno.ENOENT) in error.message:
+            raise _incomplete(error, path) from error
         cause = "a Variable name or other graph key that is missing from the checkpoint"
         raise _explained(error, cause) from error
     except errors.InvalidArgumentError as error:
@@ -91,6 +95,17 @@ def restore(sess: Any, definition: Any, path: str) -> None:
             raise  # The operations have no devices, whatever the checkpoint holds.
         cause = "a mismatch between the current graph and the graph from the checkpoint"
         raise _explained(error, cause, _variable_of(error, path)) from error
+
+
+def _incomplete(error: errors.OpError, path: str) -> errors.OpError:
+    """Return the error of a checkpoint whose index is there, and whose values are not."""
+    return errors.from_code(
+        error.error_code,
+        f"A file of the checkpoint {path} is missing. Copy a checkpoint with all files whose names "
+        f"begin with {path}, or restore another checkpoint. Original error:\n\n{error.message}",
+        node_def=error.node_def,
+        op=error.op,
+    )
 
 
 def _variable_of(error: errors.OpError, path: str) -> str:
