@@ -218,8 +218,10 @@ def test_models_and_files_that_do_not_fit_are_refused(tmp_path: pathlib.Path) ->
         sequential().save_weights(f"{path}.h5")
         with pytest.raises(ValueError, match="No model found"):
             keras.models.load_model(f"{path}.h5")
-        with pytest.raises(OSError, match="is not an HDF5 file"):
+        with pytest.raises(OSError, match="there is no file"):
             keras.models.load_model(path)
+        with pytest.raises(OSError, match="is not an HDF5 file"):
+            keras.models.load_model(str(tmp_path))
 
 
 def test_a_file_is_replaced_if_the_answer_is_yes(

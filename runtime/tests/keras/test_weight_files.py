@@ -199,7 +199,12 @@ def damaged(path: str) -> str:
         (lambda model, path: model.load_weights(f"{path}x"), tf.errors.NotFoundError, "weightsx"),
         (lambda model, path: model.load_weights(path, True), NotImplementedError, "by_name=True"),
         (lambda model, path: Empty().load_weights(path), AssertionError, "Nothing except the root"),
-        (lambda model, path: model.save_weights(f"{path}.h5"), ImportError, "pip install h5py"),
+        (
+            lambda model, path: model.save_weights(f"{path}.h5"),
+            ImportError,
+            "or use a name without",
+        ),
+        (lambda model, path: model.save(path), ImportError, "or keep only the weights"),
         (lambda model, path: model.load_weights(f"{path}.h5"), ImportError, "pip install h5py"),
         (lambda model, path: model.load_weights(damaged(path)), ImportError, "requires h5py"),
     ],

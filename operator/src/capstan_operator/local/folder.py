@@ -124,8 +124,7 @@ def claim(path: Path) -> Folder:
             os.close(lock)
             raise _refusal(
                 f"is run by another capstanctl (process {holder}), or some of its tasks have not "
-                "ended yet; wait for their end, stop that capstanctl, or run the job in another "
-                f"directory ({path / 'lock'} is held)"
+                f"ended yet; wait for their end, or stop that capstanctl ({path / 'lock'} is held)"
             )
         if _is_at(path / "lock", lock):
             break

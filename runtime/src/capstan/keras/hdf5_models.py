@@ -5,6 +5,7 @@ python/keras/saving/{hdf5_format,saving_utils}.py.
 """
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -16,21 +17,26 @@ from capstan.keras.optimizers import wrapped
 
 _STATE = "optimizer_weights"
 
+_WEIGHTS = "keep only the weights, by save_weights and a name without .h5"
+"""What a program can do without h5py."""
+
 
 def opened(path: Any) -> AbstractContextManager[Any]:
     """Return the block that reads a file. A file that is open already stays open.
 
     Raises:
-        OSError: it is not an HDF5 file.
+        OSError: there is no such file, or it is not an HDF5 file.
         ImportError: h5py is not installed.
     """
-    h5py = hdf5_weights.module("load_model")
+    h5py = hdf5_weights.module("load_model", _WEIGHTS)
     if isinstance(path, h5py.File):
         return nullcontext(path)
+    if isinstance(path, str | os.PathLike) and not os.path.exists(path):
+        raise OSError(f"load_model: there is no file {path}")
     if not h5py.is_hdf5(path):
         raise OSError(
             f"load_model: {path} is not an HDF5 file. Load a checkpoint by load_weights, and a "
-            "SavedModel by tf.saved_model.load"
+            "SavedModel by tf.keras.experimental.load_from_saved_model"
         )
     file: AbstractContextManager[Any] = h5py.File(path, "r")
     return file
@@ -42,7 +48,7 @@ def written(path: Any) -> AbstractContextManager[Any]:
     Raises:
         ImportError: h5py is not installed.
     """
-    h5py = hdf5_weights.module("save")
+    h5py = hdf5_weights.module("save", _WEIGHTS)
     return nullcontext(path) if isinstance(path, h5py.File) else hdf5_weights.written(h5py, path)
 
 

@@ -21,8 +21,8 @@ _LIMIT = 64512
 """The number of bytes that an attribute of an HDF5 file may have."""
 
 
-def module(caller: str) -> Any:
-    """Return the module h5py.
+def module(caller: str, instead: str = "") -> Any:
+    """Return the module h5py. `instead` says what works without it.
 
     Raises:
         ImportError: it is not installed.
@@ -31,8 +31,8 @@ def module(caller: str) -> Any:
         return importlib.import_module("h5py")
     except ImportError as error:
         raise ImportError(
-            f"`{caller}` requires h5py when weights are in HDF5. Install it (pip install h5py), "
-            "or use a name without .h5, which is a checkpoint of TensorFlow"
+            f"`{caller}` reads or writes HDF5, and requires h5py. Install it (pip install h5py)"
+            + (instead and f", or {instead}")
         ) from error
 
 

@@ -11,6 +11,7 @@ from capstan.resources import file_names
 from capstan.train import checkpoint_reader, checkpoint_state, object_checkpoint, object_status
 
 HDF5_SUFFIXES = (".h5", ".keras", ".hdf5")
+_CHECKPOINT = "use a name without .h5, which is a checkpoint"
 _FORMATS = {"tensorflow": "tf", "tf": "tf", "hdf5": "h5", "h5": "h5", "keras": "h5"}
 
 
@@ -44,7 +45,7 @@ class WeightFiles:
             )
         path = os.fspath(filepath)
         is_hdf5 = _format(path, save_format) == "h5"
-        h5py = hdf5_weights.module("save_weights") if is_hdf5 else None
+        h5py = hdf5_weights.module("save_weights", _CHECKPOINT) if is_hdf5 else None
         shown = path if is_hdf5 else f"{path}.index"
         if not overwrite and os.path.isfile(shown) and not may_replace(shown):
             return
@@ -79,7 +80,7 @@ class WeightFiles:
         with self._weights_graph().as_default() as graph:
             session = sessions.get_session()
             if status is None:
-                with hdf5_weights.module("load_weights").File(path, "r") as file:
+                with hdf5_weights.module("load_weights", _CHECKPOINT).File(path, "r") as file:
                     hdf5_weights.load(file, self, by_name=by_name)
                 return None
             if by_name:

@@ -315,8 +315,8 @@ class Saver:
             return
         if save_path is None:
             raise ValueError(
-                "Can't load save_path when it is None. tf.train.latest_checkpoint returns None if a "
-                "folder has no checkpoint"
+                "Can't load save_path when it is None. tf.train.latest_checkpoint returns None if "
+                "a folder has no checkpoint"
             )
         path = str(save_path)
         if not checkpoint_state.checkpoint_exists(path):
