@@ -16,6 +16,7 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import Shape
+from capstan.hardware import processors
 
 _DIVIDED: Final = 1 << 18
 """OpenBLAS divides products with more multiplications (interface/gemm.c)."""
@@ -43,6 +44,12 @@ def adjust(change: Callable[[], object]) -> None:
         change()
     else:
         single.adjust(change)
+
+
+def threads() -> int:
+    """Return the number of threads that a large product may have, which is at least one."""
+    single = _single()
+    return processors.schedulable() if single is None else single.threads()
 
 
 def matmul(left: Array, right: Array, out: Array | None = None) -> Any:
@@ -83,6 +90,11 @@ class _Single:
         self._usual = 1
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget_threads)
+
+    def threads(self) -> int:
+        """Return the number of threads of other products."""
+        with self._lock:
+            return max(1, self._usual if self._products else self._get())
 
     def adjust(self, change: Callable[[], object]) -> None:
         """Call `change` as if no product ran."""

@@ -37,7 +37,9 @@ class Compiler:
         self._processor = llvm.get_host_cpu_name()
         self._features = features.flatten()
         wide = [size for name, size in (("avx512f", 64), ("avx", 32)) if features.get(name)]
-        self.vector = _REGISTERS * (wide or [16])[0]
+        self.register = (wide or [16])[0]
+        """The bytes of a vector that the processor has in one register."""
+        self.vector = _REGISTERS * self.register
         """The bytes of a vector."""
         self._loops: weakref.WeakValueDictionary[str, Loop] = weakref.WeakValueDictionary()
 

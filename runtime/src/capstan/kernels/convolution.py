@@ -13,7 +13,7 @@ import numpy as np
 from capstan.core import dtypes, windows
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import convolution_groups
+from capstan.kernels import convolution_groups, direct_convolution
 from capstan.kernels.convolution_geometry import Geometry
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
@@ -123,6 +123,8 @@ def _conv(node: NodeContext) -> Function:
 
 def _convolved(node: NodeContext, shape: Geometry, images: Array, kernel: Array) -> Array:
     """Return the convolution of images with a kernel, all with the channels behind."""
+    if direct_convolution.serves(shape, images):
+        return direct_convolution.forward(shape, images, kernel)
     result = np.empty_like(kernel, shape=(len(images) * shape.pixels, shape.units))
     weights = kernel.reshape(shape.weights, shape.units)
     for rows, matrix in _windows(shape, images, _block_bytes(node)):
@@ -158,6 +160,8 @@ def _by_filter(node: NodeContext) -> Function:
         kernel_shape = tuple(vector(sizes, "filter_sizes"))
         shape = geometry(node, images.shape, kernel_shape)
         check_slope(shape, len(images), slope, shape.units)
+        if not shape.is_flat and direct_convolution.serves(shape, images):
+            return direct_convolution.by_filter(shape, images, slope).reshape(kernel_shape)
         slopes = _as_matrix(slope)
         total = np.zeros_like(slope, shape=(shape.weights, shape.units))
         if shape.is_flat:
@@ -186,6 +190,8 @@ def _by_input(node: NodeContext) -> Function:
         if turned is not None:
             mirrored = kernel[::-1, ::-1].transpose(0, 1, 3, 2).copy()
             return given_back(node, _convolved(node, turned, slope, mirrored))
+        if direct_convolution.serves(shape, slope):
+            return given_back(node, direct_convolution.by_input(shape, kernel, slope))
         result = np.empty_like(kernel, shape=image_shape)
         for block in shape.blocks(len(result), kernel.itemsize, most_bytes):
             rows = slice(block.start * shape.pixels, block.stop * shape.pixels)

@@ -1,0 +1,60 @@
+"""Products of narrow matrices on CPUs, in one compiled pass.
+
+`llvm_products` says why a BLAS is slow for them. The calling thread computes them, so no product
+waits for a thread that other programs keep from its core.
+"""
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.hardware import cpu_elementwise
+
+Add = Callable[[Array, Array, Array, Array], None]
+"""Adds products to a result, in place.
+
+It takes the left matrices, the right matrices, the result, and the numbers of `numbers`. It checks
+no bounds. Other threads run Python meanwhile.
+"""
+
+_HEIGHTS: Final = {64: 8, 32: 4}
+"""The rows of a tile, by the bytes of a vector. Tiles of two vectors then fit into the registers."""
+
+
+def is_fast() -> bool:
+    """Return whether vectors have at least 32 bytes.
+
+    With smaller ones, the functions are no faster than a BLAS.
+    """
+    return cpu_elementwise.compiler().register in _HEIGHTS
+
+
+def numbers(**fields: int) -> Array:
+    """Return the numbers of `llvm_products.FIELDS`. Counts are 1 if they are not given."""
+    from capstan.hardware import llvm_products
+
+    given = {**dict.fromkeys((*llvm_products.LOOPS, "repeats"), 1), **fields}
+    assert given.keys() <= set(llvm_products.FIELDS)
+    return np.array([given.get(name, 0) for name in llvm_products.FIELDS], np.int64)
+
+
+@functools.cache
+def add_of(dtype: "np.dtype[np.floating]") -> Add:
+    """Return the function for arrays of float32 or float64. The first call takes some 0.1 s."""
+    from capstan.hardware import llvm_products  # Most programs need no LLVM.
+
+    compiler = cpu_elementwise.compiler()
+    text = llvm_products.write(dtype, compiler.register, _HEIGHTS.get(compiler.register, 8))
+    engine = compiler.engine(text)
+    signature = ctypes.CFUNCTYPE(None, *[ctypes.py_object] * 4)
+    call = signature(engine.get_function_address(llvm_products.NAME))
+
+    def add(left: Array, right: Array, result: Array, given: Array) -> None:
+        call(left, right, result, given)
+
+    add.engine = engine  # type: ignore[attr-defined]  # It owns the code.
+    return add

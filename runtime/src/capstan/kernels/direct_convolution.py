@@ -1,0 +1,258 @@
+"""Two-dimensional convolutions without copies of the windows, in compiled passes (`hardware.cpu_products`).
+
+A row of windows is a matrix in memory: its rows are one stride apart, and overlap. So a convolution
+is a sum of products of such matrices with rows of the filters. Only the images are copied, for
+their padding, a piece at a time. Images have the channels behind.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.hardware import cpu_products, crew
+from capstan.kernels.convolution_geometry import Geometry
+
+_MOST_BYTES: Final = 1 << 20
+"""Filters with more bytes leave the cache that a core has for itself. They are read again for each
+row of windows, so the copies of windows are faster then."""
+
+_PIECES: Final = 16
+"""A convolution has at most about so many pieces."""
+
+_PIECE: Final = 1 << 22
+"""A piece has at least so many multiplications, which take some 0.1 ms."""
+
+_DEEP: Final = 64
+"""To load and store a tile takes little time if it is the sum over so many pixels."""
+
+_FEW_UNITS: Final = 4
+"""With fewer units, vectors are almost empty."""
+
+
+def serves(shape: Geometry, images: Array) -> bool:
+    """Return whether the functions here are fast for a convolution, and know the type of `images`.
+
+    `images` may be any array of the same device and dtype.
+    """
+    return (
+        isinstance(images, np.ndarray)
+        and images.dtype in (np.float32, np.float64)
+        and min(shape.units, shape.weights, shape.pixels) >= _FEW_UNITS
+        and shape.weights * shape.units * images.itemsize <= _MOST_BYTES
+        and cpu_products.is_fast()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some rows of windows of some images."""
+
+    images: slice
+    rows: slice
+
+    @property
+    def image_count(self) -> int:
+        return self.images.stop - self.images.start
+
+    @property
+    def row_count(self) -> int:
+        return self.rows.stop - self.rows.start
+
+
+def _pieces(shape: Geometry, images: int) -> list[_Piece]:
+    """Divide the rows of windows of all images. The division does not depend on the machine."""
+    rows = shape.rows.count
+    work = images * shape.pixels * shape.weights * shape.units
+    count = max(1, min(_PIECES, work // _PIECE))
+    if images >= count:
+        each = -(-images // count)
+        return [
+            _Piece(slice(start, min(start + each, images)), slice(0, rows))
+            for start in range(0, images, each)
+        ]
+    each = -(-rows * images // count)
+    return [
+        _Piece(slice(image, image + 1), slice(start, min(start + each, rows)))
+        for image in range(images)
+        for start in range(0, rows, each)
+    ]
+
+
+def forward(shape: Geometry, images: Array, kernel: Array) -> Array:
+    """Return the convolution of `images` with the filters `kernel`."""
+    kernel = np.ascontiguousarray(kernel)
+    add = cpu_products.add_of(images.dtype)
+    outer = (len(images), shape.rows.count, shape.columns.count, shape.units)
+    result = np.zeros(outer, images.dtype)
+    pieces = _pieces(shape, len(images))
+
+    def work(number: int) -> None:
+        piece = pieces[number]
+        padded = _padded(shape, images, piece)
+        add(padded, kernel, result[piece.images, piece.rows], _forward(shape, piece, padded))
+
+    crew.share(work, len(pieces))
+    return result
+
+
+def _forward(shape: Geometry, piece: _Piece, padded: Array) -> Array:
+    """Return the numbers of the products that convolve a piece."""
+    window = _Window(shape, padded)
+    line = shape.columns.count * shape.units
+    return cpu_products.numbers(
+        first=piece.image_count,
+        first_left=padded[0].size,
+        first_result=shape.rows.count * line,
+        second=piece.row_count,
+        second_left=shape.rows.stride * window.line,
+        second_result=line,
+        third=window.parts,
+        third_left=window.part,
+        third_right=window.run * shape.units,
+        repeats=shape.rows.width,
+        repeat_left=window.row,
+        repeat_right=shape.columns.width * shape.depth * shape.units,
+        rows=shape.columns.count,
+        depth=window.run,
+        columns=shape.units,
+        left_row=shape.columns.stride * shape.depth,
+        left_column=1,
+        right_row=shape.units,
+        result_row=shape.units,
+    )
+
+
+def by_filter(shape: Geometry, images: Array, slope: Array) -> Array:
+    """Return the gradient by the filters, as a matrix with a row for each weight."""
+    slope = np.ascontiguousarray(slope)
+    add = cpu_products.add_of(images.dtype)
+    pieces = _pieces(shape, len(images))
+    parts = np.zeros((len(pieces), shape.weights, shape.units), images.dtype)
+
+    def work(number: int) -> None:
+        piece = pieces[number]
+        padded = _padded(shape, images, piece)
+        given = _by_filter(shape, piece, padded)
+        add(padded, slope[piece.images, piece.rows], parts[number], given)
+
+    crew.share(work, len(pieces))
+    total: Array = parts.sum(0)
+    return total
+
+
+def _by_filter(shape: Geometry, piece: _Piece, padded: Array) -> Array:
+    """Return the numbers of the products whose sum is the gradient by the filters.
+
+    The left matrices are the transposed rows of windows.
+    """
+    window = _Window(shape, padded)
+    line = shape.columns.count * shape.units
+    together = _together(piece.row_count, shape.columns.count)
+    return cpu_products.numbers(
+        first=piece.image_count,
+        first_left=padded[0].size,
+        first_right=shape.rows.count * line,
+        second=piece.row_count // together,
+        second_left=together * shape.rows.stride * window.line,
+        second_right=together * line,
+        repeats=together,
+        repeat_left=shape.rows.stride * window.line,
+        repeat_right=line,
+        third=shape.rows.width,
+        third_left=window.row,
+        third_result=shape.columns.width * shape.depth * shape.units,
+        fourth=window.parts,
+        fourth_left=window.part,
+        fourth_result=window.run * shape.units,
+        rows=window.run,
+        depth=shape.columns.count,
+        columns=shape.units,
+        left_row=1,
+        left_column=shape.columns.stride * shape.depth,
+        right_row=shape.units,
+        result_row=shape.units,
+    )
+
+
+def by_input(shape: Geometry, kernel: Array, slope: Array) -> Array:
+    """Return the gradient by the images, for windows that are any number of pixels apart."""
+    slope = np.ascontiguousarray(slope)
+    turned = kernel.transpose(0, 1, 3, 2).copy()
+    add = cpu_products.add_of(slope.dtype)
+    padded = shape.padded(slope, len(slope))
+    # Rows of windows overlap in the images, so each piece has whole images.
+    pieces = [_Piece(slice(i, i + 1), slice(0, shape.rows.count)) for i in range(len(slope))]
+    given = _by_input(shape, padded)
+
+    def work(number: int) -> None:
+        add(slope[number], turned, padded[number], given)
+
+    crew.share(work, len(pieces))
+    return np.ascontiguousarray(shape.interior(padded))
+
+
+def _by_input(shape: Geometry, padded: Array) -> Array:
+    """Return the numbers of the products that add the gradient by one image."""
+    line = padded.shape[2] * shape.depth
+    return cpu_products.numbers(
+        second=shape.rows.count,
+        second_left=shape.columns.count * shape.units,
+        second_result=shape.rows.stride * line,
+        third=shape.rows.width,
+        third_right=shape.columns.width * shape.units * shape.depth,
+        third_result=shape.rows.dilation * line,
+        fourth=shape.columns.width,
+        fourth_right=shape.units * shape.depth,
+        fourth_result=shape.columns.dilation * shape.depth,
+        rows=shape.columns.count,
+        depth=shape.units,
+        columns=shape.depth,
+        left_row=shape.units,
+        left_column=1,
+        right_row=shape.depth,
+        result_row=shape.columns.stride * shape.depth,
+    )
+
+
+def _together(rows: int, columns: int) -> int:
+    """Return how many rows of windows a tile adds up before it is stored.
+
+    It is a divisor of `rows`.
+    """
+    return next(n for n in range(1, rows + 1) if not rows % n and (n * columns >= _DEEP or n == rows))
+
+
+class _Window:
+    """The distances in padded images, in elements, and the runs of neighbours in a window."""
+
+    def __init__(self, shape: Geometry, padded: Array) -> None:
+        self.line = padded.shape[2] * shape.depth
+        """The distance of the rows of an image."""
+        self.row = shape.rows.dilation * self.line
+        """The distance of the rows of a window."""
+        joined = shape.columns.dilation == 1
+        self.parts = 1 if joined else shape.columns.width
+        """The number of runs in a row of a window."""
+        self.part = shape.columns.dilation * shape.depth
+        """The distance of these runs."""
+        self.run = shape.depth * (shape.columns.width if joined else 1)
+        """The number of neighbours in a run."""
+
+
+def _padded(shape: Geometry, images: Array, piece: _Piece) -> Any:
+    """Return the rows of images below some rows of windows, with padding."""
+    top = piece.rows.start * shape.rows.stride - shape.rows.before
+    reach = (shape.rows.width - 1) * shape.rows.dilation + 1
+    height = (piece.row_count - 1) * shape.rows.stride + reach
+    columns = shape.columns
+    inside = slice(max(top, 0), min(top + height, shape.rows.size))
+    if not columns.before and columns.padded == columns.size and height == inside.stop - inside.start:
+        return np.ascontiguousarray(images[piece.images, inside])
+    size = (piece.image_count, height, columns.padded, shape.depth)
+    padded = np.zeros(size, images.dtype)
+    left = slice(columns.before, columns.before + columns.size)
+    padded[:, inside.start - top : inside.stop - top, left] = images[piece.images, inside]
+    return padded
