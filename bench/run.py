@@ -29,6 +29,8 @@ ORDER = (
     "local_recurrent",
     "local_beam",
     "local_attention",
+    "local_lstm",
+    "local_residual",
     "data_pipeline",
     "csv_batch",
     "slice_batch",

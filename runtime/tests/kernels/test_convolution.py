@@ -31,7 +31,8 @@ def test_blocks_of_images_give_the_values_of_one_block(
 ) -> None:
     random = np.random.default_rng(0)
     images = random.normal(size=(5, 6, 5, depth)).astype(np.float32)
-    filters = random.normal(size=(3, 2, depth, 4)).astype(np.float32)
+    # A convolution with more filters needs no blocks on a CPU.
+    filters = random.normal(size=(3, 2, depth, 2)).astype(np.float32)
     with strict.installed():
         expected = results(place, images, filters, stride)
         two_images = 2 * (6 // stride * 5) * (3 * 2 * depth) * 4

@@ -16,7 +16,7 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import Shape
-from capstan.hardware import processors
+from capstan.hardware import narrow_products, processors
 
 _DIVIDED: Final = 1 << 18
 """OpenBLAS divides products with more multiplications (interface/gemm.c)."""
@@ -54,10 +54,11 @@ def threads() -> int:
 
 def matmul(left: Array, right: Array, out: Array | None = None) -> Any:
     """Return `np.matmul(left, right, out)`. A small product is computed in the calling thread."""
-    if left.ndim > 1 and right.ndim > 1 and _is_small(left.shape, right.shape):
-        single = _single()
-        if single is not None:
+    if left.ndim > 1 and right.ndim > 1:
+        if _is_small(left.shape, right.shape) and (single := _single()) is not None:
             return single.matmul(left, right, out)
+        if _is_narrow(left, right):
+            return narrow_products.multiply(left, right, out)
     return np.matmul(left, right, out)
 
 
@@ -66,9 +67,17 @@ def matmul_of(left: Shape, right: Shape) -> Callable[..., Any]:
     if left is None or right is None or len(left) < 2 or len(right) < 2:
         return matmul
     sizes = *left[-2:], right[-1]
-    if None in sizes or _is_small(left, right):
+    if None in sizes or _is_small(left, right) or narrow_products.may_serve(*sizes):
         return matmul
     return np.matmul
+
+
+def _is_narrow(left: Array, right: Array) -> bool:
+    """Return whether a product has so few rows that a BLAS is slow."""
+    if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
+        return False
+    sizes = *left.shape, right.shape[1]
+    return narrow_products.may_serve(*sizes) and narrow_products.serves(left, right, threads())
 
 
 def _is_small(left: Any, right: Any) -> bool:

@@ -22,7 +22,7 @@ no bounds. Other threads run Python meanwhile.
 """
 
 _HEIGHTS: Final = {64: 8, 32: 4}
-"""The rows of a tile, by the bytes of a vector. Tiles of two vectors then fit into the registers."""
+"""The rows of a tile, by the bytes of a vector. Such tiles fit into the registers."""
 
 
 def is_fast() -> bool:
@@ -42,19 +42,24 @@ def numbers(**fields: int) -> Array:
     return np.array([given.get(name, 0) for name in llvm_products.FIELDS], np.int64)
 
 
+class _Products:
+    """The compiled function for one dtype."""
+
+    def __init__(self, dtype: "np.dtype[np.floating]") -> None:
+        from capstan.hardware import llvm_products  # Most programs need no LLVM.
+
+        compiler = cpu_elementwise.compiler()
+        height = _HEIGHTS.get(compiler.register, max(_HEIGHTS.values()))
+        text = llvm_products.write(dtype, compiler.register, height)
+        self._engine = compiler.engine(text)  # It owns the code.
+        signature = ctypes.CFUNCTYPE(None, *[ctypes.py_object] * 4)
+        self._call = signature(self._engine.get_function_address(llvm_products.NAME))
+
+    def add(self, left: Array, right: Array, result: Array, given: Array) -> None:
+        self._call(left, right, result, given)
+
+
 @functools.cache
 def add_of(dtype: "np.dtype[np.floating]") -> Add:
     """Return the function for arrays of float32 or float64. The first call takes some 0.1 s."""
-    from capstan.hardware import llvm_products  # Most programs need no LLVM.
-
-    compiler = cpu_elementwise.compiler()
-    text = llvm_products.write(dtype, compiler.register, _HEIGHTS.get(compiler.register, 8))
-    engine = compiler.engine(text)
-    signature = ctypes.CFUNCTYPE(None, *[ctypes.py_object] * 4)
-    call = signature(engine.get_function_address(llvm_products.NAME))
-
-    def add(left: Array, right: Array, result: Array, given: Array) -> None:
-        call(left, right, result, given)
-
-    add.engine = engine  # type: ignore[attr-defined]  # It owns the code.
-    return add
+    return _Products(dtype).add

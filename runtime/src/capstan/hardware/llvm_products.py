@@ -34,9 +34,9 @@ FIELDS: Final = (
 """The numbers that the function takes: counts, sizes, and distances in elements.
 
 It adds `first * second * third * fourth` products to the result. Each step of a loop moves each
-matrix by the distance of the loop. A left matrix has `rows` rows and `depth` columns, a right matrix
-`columns` columns, which are neighbours. Each product is a sum of `repeats` products of such matrices,
-which a tile adds up in registers.
+matrix by the distance of the loop. A left matrix has `rows` rows and `depth` columns, a right
+matrix `columns` columns, which are neighbours. Each product is the sum of `repeats` products of
+such matrices, which a tile adds up in registers.
 """
 
 _Numbers = Mapping[str, Any]

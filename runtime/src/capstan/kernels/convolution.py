@@ -1,7 +1,8 @@
-"""Kernels of two-dimensional convolutions: copies of windows, and one matrix product for each.
+"""Kernels of two-dimensional convolutions.
 
-The copies of the windows of some images form a matrix with one row for each output pixel, which is
-multiplied by the filter. The images are taken in blocks, so that the matrix stays small.
+Most convolutions on CPUs need no copies of windows (`direct_convolution`). Otherwise, the copies of
+the windows of some images form a matrix with one row for each output pixel, which is multiplied by
+the filter. The images are taken in blocks, so that the matrix stays small.
 """
 
 import math
@@ -123,7 +124,7 @@ def _conv(node: NodeContext) -> Function:
 
 def _convolved(node: NodeContext, shape: Geometry, images: Array, kernel: Array) -> Array:
     """Return the convolution of images with a kernel, all with the channels behind."""
-    if direct_convolution.serves(shape, images):
+    if direct_convolution.serves(shape, images, shape.units):
         return direct_convolution.forward(shape, images, kernel)
     result = np.empty_like(kernel, shape=(len(images) * shape.pixels, shape.units))
     weights = kernel.reshape(shape.weights, shape.units)
@@ -160,7 +161,8 @@ def _by_filter(node: NodeContext) -> Function:
         kernel_shape = tuple(vector(sizes, "filter_sizes"))
         shape = geometry(node, images.shape, kernel_shape)
         check_slope(shape, len(images), slope, shape.units)
-        if not shape.is_flat and direct_convolution.serves(shape, images):
+        is_direct = direct_convolution.serves(shape, images, shape.units)
+        if is_direct and not shape.is_flat:
             return direct_convolution.by_filter(shape, images, slope).reshape(kernel_shape)
         slopes = _as_matrix(slope)
         total = np.zeros_like(slope, shape=(shape.weights, shape.units))
@@ -190,7 +192,7 @@ def _by_input(node: NodeContext) -> Function:
         if turned is not None:
             mirrored = kernel[::-1, ::-1].transpose(0, 1, 3, 2).copy()
             return given_back(node, _convolved(node, turned, slope, mirrored))
-        if direct_convolution.serves(shape, slope):
+        if direct_convolution.serves(shape, slope, shape.depth):
             return given_back(node, direct_convolution.by_input(shape, kernel, slope))
         result = np.empty_like(kernel, shape=image_shape)
         for block in shape.blocks(len(result), kernel.itemsize, most_bytes):

@@ -1,11 +1,10 @@
-"""Two-dimensional convolutions without copies of the windows, in compiled passes (`hardware.cpu_products`).
+"""Two-dimensional convolutions without copies of the windows (`hardware.cpu_products`).
 
 A row of windows is a matrix in memory: its rows are one stride apart, and overlap. So a convolution
 is a sum of products of such matrices with rows of the filters. Only the images are copied, for
 their padding, a piece at a time. Images have the channels behind.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.hardware import cpu_products, crew
 from capstan.kernels.convolution_geometry import Geometry
+from capstan.kernels.memory import is_on_host
 
 _MOST_BYTES: Final = 1 << 20
 """Filters with more bytes leave the cache that a core has for itself. They are read again for each
@@ -28,19 +28,20 @@ _PIECE: Final = 1 << 22
 _DEEP: Final = 64
 """To load and store a tile takes little time if it is the sum over so many pixels."""
 
-_FEW_UNITS: Final = 4
-"""With fewer units, vectors are almost empty."""
+_FEWEST: Final = 3
+"""With fewer channels in the result, vectors are almost empty."""
 
 
-def serves(shape: Geometry, images: Array) -> bool:
-    """Return whether the functions here are fast for a convolution, and know the type of `images`.
+def serves(shape: Geometry, images: Array, channels: int) -> bool:
+    """Return whether the functions here are faster than copies of windows.
 
-    `images` may be any array of the same device and dtype.
+    `images` may be any array of the same device and dtype. `channels` are those of the result: the
+    units, or the depth for the gradient by the images.
     """
     return (
-        isinstance(images, np.ndarray)
+        is_on_host(images)
         and images.dtype in (np.float32, np.float64)
-        and min(shape.units, shape.weights, shape.pixels) >= _FEW_UNITS
+        and min(channels, shape.weights, shape.pixels) >= _FEWEST
         and shape.weights * shape.units * images.itemsize <= _MOST_BYTES
         and cpu_products.is_fast()
     )
@@ -50,16 +51,18 @@ def serves(shape: Geometry, images: Array) -> bool:
 class _Piece:
     """Some rows of windows of some images."""
 
-    images: slice
-    rows: slice
+    first_image: int
+    image_count: int
+    first_row: int
+    row_count: int
 
     @property
-    def image_count(self) -> int:
-        return self.images.stop - self.images.start
+    def images(self) -> slice:
+        return slice(self.first_image, self.first_image + self.image_count)
 
     @property
-    def row_count(self) -> int:
-        return self.rows.stop - self.rows.start
+    def rows(self) -> slice:
+        return slice(self.first_row, self.first_row + self.row_count)
 
 
 def _pieces(shape: Geometry, images: int) -> list[_Piece]:
@@ -70,12 +73,11 @@ def _pieces(shape: Geometry, images: int) -> list[_Piece]:
     if images >= count:
         each = -(-images // count)
         return [
-            _Piece(slice(start, min(start + each, images)), slice(0, rows))
-            for start in range(0, images, each)
+            _Piece(start, min(each, images - start), 0, rows) for start in range(0, images, each)
         ]
     each = -(-rows * images // count)
     return [
-        _Piece(slice(image, image + 1), slice(start, min(start + each, rows)))
+        _Piece(image, 1, start, min(each, rows - start))
         for image in range(images)
         for start in range(0, rows, each)
     ]
@@ -183,14 +185,13 @@ def by_input(shape: Geometry, kernel: Array, slope: Array) -> Array:
     turned = kernel.transpose(0, 1, 3, 2).copy()
     add = cpu_products.add_of(slope.dtype)
     padded = shape.padded(slope, len(slope))
-    # Rows of windows overlap in the images, so each piece has whole images.
-    pieces = [_Piece(slice(i, i + 1), slice(0, shape.rows.count)) for i in range(len(slope))]
+    # Rows of windows overlap in an image, so each piece is a whole one.
     given = _by_input(shape, padded)
 
-    def work(number: int) -> None:
-        add(slope[number], turned, padded[number], given)
+    def work(image: int) -> None:
+        add(slope[image], turned, padded[image], given)
 
-    crew.share(work, len(pieces))
+    crew.share(work, len(slope))
     return np.ascontiguousarray(shape.interior(padded))
 
 
@@ -222,7 +223,8 @@ def _together(rows: int, columns: int) -> int:
 
     It is a divisor of `rows`.
     """
-    return next(n for n in range(1, rows + 1) if not rows % n and (n * columns >= _DEEP or n == rows))
+    divisors = (count for count in range(1, rows + 1) if not rows % count)
+    return next((count for count in divisors if count * columns >= _DEEP), rows)
 
 
 class _Window:
@@ -244,12 +246,13 @@ class _Window:
 
 def _padded(shape: Geometry, images: Array, piece: _Piece) -> Any:
     """Return the rows of images below some rows of windows, with padding."""
-    top = piece.rows.start * shape.rows.stride - shape.rows.before
+    top = piece.first_row * shape.rows.stride - shape.rows.before
     reach = (shape.rows.width - 1) * shape.rows.dilation + 1
     height = (piece.row_count - 1) * shape.rows.stride + reach
     columns = shape.columns
     inside = slice(max(top, 0), min(top + height, shape.rows.size))
-    if not columns.before and columns.padded == columns.size and height == inside.stop - inside.start:
+    is_whole = columns.padded == columns.size and height == inside.stop - inside.start
+    if is_whole and not columns.before:
         return np.ascontiguousarray(images[piece.images, inside])
     size = (piece.image_count, height, columns.padded, shape.depth)
     padded = np.zeros(size, images.dtype)

@@ -1,0 +1,78 @@
+"""Threads share the pieces of a computation."""
+
+import os
+import threading
+
+import pytest
+
+from capstan.hardware import blas, crew
+
+
+@pytest.fixture(autouse=True)
+def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let products have four threads, on any machine."""
+    monkeypatch.setattr(blas, "threads", lambda: 4)
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 2, 3, 100])
+def test_each_piece_is_computed_once(pieces: int) -> None:
+    done: list[int] = []
+    crew.share(done.append, pieces)
+    assert sorted(done) == list(range(pieces))
+
+
+def test_several_threads_work_at_the_same_time() -> None:
+    meeting = threading.Barrier(3, timeout=60)
+    crew.share(lambda _: meeting.wait(), 3)
+
+
+def test_the_caller_raises_the_error_of_a_helper_after_all_pieces_in_work() -> None:
+    meeting = threading.Barrier(2, timeout=60)
+    caller, ended = threading.get_ident(), []
+
+    def work(piece: int) -> None:
+        if piece > 1:
+            return
+        meeting.wait()
+        if threading.get_ident() != caller:
+            raise ValueError("a helper failed")
+        ended.append(piece)
+
+    with pytest.raises(ValueError, match="a helper failed"):
+        crew.share(work, 2)
+    assert len(ended) == 1
+
+
+def test_a_caller_computes_alone_while_all_helpers_are_busy() -> None:
+    release = threading.Event()
+    busy = [threading.Semaphore(0) for _ in range(os.cpu_count() or 1)]
+
+    def occupy(number: int) -> None:
+        busy[number].release()
+        release.wait()
+
+    for number in range(len(busy)):
+        crew._helpers().start(lambda number=number: occupy(number))
+    for semaphore in busy:
+        semaphore.acquire()
+    done: list[int] = []
+    crew.share(done.append, 10)
+    release.set()
+    assert done == list(range(10))
+
+
+def test_work_may_share_work_of_its_own() -> None:
+    done: list[int] = []
+    crew.share(lambda piece: crew.share(lambda part: done.append(10 * piece + part), 10), 10)
+    assert sorted(done) == list(range(100))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_child_has_helpers_of_its_own() -> None:
+    crew.share(lambda _: None, 10)
+    child = os.fork()
+    if not child:
+        meeting = threading.Barrier(2, timeout=60)
+        crew.share(lambda _: meeting.wait(), 2)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

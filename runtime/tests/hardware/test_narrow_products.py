@@ -1,0 +1,78 @@
+"""Products with few rows give the numbers of `np.matmul`."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capstan.hardware import blas, cpu_products, narrow_products
+
+ORDERS = {"rows": np.ascontiguousarray, "columns": np.asfortranarray}
+
+
+def integers(seed: int, *shape: int, dtype: Any = np.float32) -> Any:
+    """Return small integers as floats. Their sums are exact in any order."""
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
+
+
+@given(
+    sizes=st.tuples(st.integers(0, 40), st.integers(0, 70), st.integers(0, 90)),
+    orders=st.tuples(*[st.sampled_from(sorted(ORDERS))] * 3),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_a_product_is_exact_for_small_integers(
+    sizes: tuple[int, int, int], orders: tuple[str, str, str], dtype: Any
+) -> None:
+    rows, depth, columns = sizes
+    left = ORDERS[orders[0]](integers(1, rows, depth, dtype=dtype))
+    right = ORDERS[orders[1]](integers(2, depth, columns, dtype=dtype))
+    expected = np.matmul(left, right)
+    np.testing.assert_array_equal(narrow_products.multiply(left, right), expected)
+    out = ORDERS[orders[2]](np.full((rows, columns), np.nan, dtype))
+    assert narrow_products.multiply(left, right, out) is out
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_a_left_matrix_may_be_part_of_another() -> None:
+    whole, right = integers(1, 40, 200), integers(2, 60, 80)
+    left = whole[::2, 10:190:3]
+    np.testing.assert_array_equal(narrow_products.multiply(left, right), left @ right)
+
+
+WIDE = integers(2, 256, 256)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "threads", "expected"),
+    [
+        (integers(1, 16, 256), WIDE, 2, True),
+        (integers(1, 16, 256), WIDE.T, 2, True),
+        (integers(1, 16, 256).astype(np.float64), WIDE.astype(np.float64), 2, True),
+        (integers(1, 1, 256), WIDE, 2, False),
+        (integers(1, 64, 256), WIDE, 2, False),
+        (integers(1, 4, 256), WIDE, 2, False),
+        (integers(1, 16, 256), WIDE, 256, False),
+        (integers(1, 16, 256).astype(np.float64), WIDE, 2, False),
+        (integers(1, 16, 256).astype(np.int32), WIDE.astype(np.int32), 2, False),
+        (integers(1, 16, 256), integers(3, 512, 512)[::2, ::2], 2, False),
+        (integers(1, 16, 256).astype(">f4"), WIDE.astype(">f4"), 2, False),
+    ],
+)
+def test_products_for_which_a_blas_is_slow(
+    left: Any, right: Any, threads: int, expected: bool
+) -> None:
+    found = narrow_products.serves(left, right, threads)
+    assert found == (expected and cpu_products.is_fast())
+
+
+def test_a_product_that_may_be_narrow_is_left_to_the_choice_at_each_call() -> None:
+    assert blas.matmul_of((16, 256), (256, 256)) is blas.matmul
+    assert blas.matmul_of((None, 256), (256, 256)) is blas.matmul
+    assert blas.matmul_of((512, 256), (256, 256)) is np.matmul
+
+
+def test_matrices_that_do_not_fit_are_refused_as_before() -> None:
+    with pytest.raises(ValueError, match="mismatch"):
+        blas.matmul(integers(1, 16, 300), WIDE)
