@@ -30,7 +30,9 @@ def prepare(place: contest.Place) -> contest.Step:
     loss = tf.reduce_mean(losses)
     variables = tf.trainable_variables()
     gradients, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), 5.0)
-    train = tf.train.GradientDescentOptimizer(1.0).apply_gradients(zip(gradients, variables, strict=True))
+    train = tf.train.GradientDescentOptimizer(1.0).apply_gradients(
+        zip(gradients, variables, strict=True)
+    )
     session = place.session()
     session.run(tf.global_variables_initializer())
     random = np.random.default_rng(0)

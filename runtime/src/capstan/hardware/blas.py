@@ -52,11 +52,17 @@ def threads() -> int:
     return processors.schedulable() if single is None else single.threads()
 
 
+def alone(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function of NumPy whose products are computed in the calling thread."""
+    single = _single()
+    return function(*arguments) if single is None else single.call(function, *arguments)
+
+
 def matmul(left: Array, right: Array, out: Array | None = None) -> Any:
     """Return `np.matmul(left, right, out)`. A small product is computed in the calling thread."""
     if left.ndim > 1 and right.ndim > 1:
-        if _is_small(left.shape, right.shape) and (single := _single()) is not None:
-            return single.matmul(left, right, out)
+        if _is_small(left.shape, right.shape):
+            return alone(np.matmul, left, right, out)
         if _is_narrow(left, right):
             return narrow_products.multiply(left, right, out)
     return np.matmul(left, right, out)
@@ -115,7 +121,8 @@ class _Single:
             if self._products and self._usual > 1:
                 self._set(1)
 
-    def matmul(self, left: Array, right: Array, out: Array | None) -> Any:
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of NumPy. Its products have one thread."""
         thread = threading.get_ident()
         # Python raises a KeyboardInterrupt only after a call. After each call, the thread is among
         # `_products` or OpenBLAS has its usual number of threads.
@@ -128,7 +135,7 @@ class _Single:
                 self._products[thread] = None
                 if is_alone and self._usual > 1:
                     self._set(1)
-            return np.matmul(left, right, out)
+            return function(*arguments)
         finally:
             with self._lock:
                 if self._products == {thread: None} and self._usual > 1:

@@ -74,8 +74,10 @@ class Loop:
 
     def after(self, size: int) -> Run | None:
         """Note a call for `size` elements. Return the loop if all calls have cost enough."""
-        if not self._spent.pays(size):
-            return None
+        return self.at_once() if self._spent.pays(size) else None
+
+    def at_once(self) -> Run | None:
+        """Return the loop if it can be compiled."""
         if self._is_compilable is None:
             self._is_compilable = _can_compile(self._function)
         return self._call if self._is_compilable else None

@@ -6,7 +6,7 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import sums
+from capstan.kernels import channel_passes
 from capstan.kernels.folding import folded, repeated
 from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -37,22 +37,14 @@ def _images(node: NodeContext, rows: Array, like: Array) -> Array:
     return rows.reshape(like.shape).astype(like.dtype, copy=False)
 
 
-def _sum(rows: Array, depth: int) -> Any:
-    """Return the sums of the columns of a matrix with `depth` columns, which may be folded."""
-    return sums.total(rows if rows.shape[1] == depth else rows.reshape(-1, depth), 0)
-
-
-def _mean(rows: Array, like: Array, count: int) -> Any:
-    """Return the means of the columns of a folded matrix of `count` rows, in the shape of `like`.
-
-    `like` is a vector with one number for each column of the matrix that is folded.
-    """
-    return np.divide(_sum(rows, len(like)), np.float32(max(count, 1)))
+def _steps(passes: channel_passes.Passes, rows: Array) -> Any:
+    return passes if passes.serve(rows) else channel_passes.Formulas()
 
 
 def _normal(node: NodeContext) -> Function:
     epsilon, training = np.float32(node.attrs["epsilon"]), bool(node.attrs["is_training"])
     spaces = len(node.output_dtypes) - 5
+    passes = channel_passes.Passes()
 
     def normal(images: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Any:
         rows = _rows(node, images)
@@ -63,18 +55,17 @@ def _normal(node: NodeContext) -> Function:
                     f"{show(vector.shape)} and {show(images.shape)}"
                 )
         count, rows = len(rows), folded(rows)
+        steps = _steps(passes, rows)
         if training:
-            centre = _mean(rows, scale, count)
-            result = np.subtract(rows, repeated(centre, rows))
-            spread = _mean(np.square(result), scale, count)
+            number = np.float32(max(count, 1))
+            centre = np.divide(steps.sums(rows, len(scale)), number)
+            spread = np.divide(steps.squares(rows, centre), number)
             if not images.size:
                 centre, spread = centre + np.float32(np.nan), spread + np.float32(np.nan)
         else:
             centre, spread = mean.copy(), variance.copy()
-            result = np.subtract(rows, repeated(centre, rows))
         factor = np.multiply(np.reciprocal(np.sqrt(np.add(spread, epsilon))), scale)
-        np.multiply(result, repeated(factor, rows), result)
-        np.add(result, repeated(offset, rows), result)
+        result = steps.normalized(rows, centre, factor, offset)
         unbiased = spread
         if training:
             unbiased = np.multiply(spread, np.float32(count / max(count - 1, 1)))
@@ -86,6 +77,7 @@ def _normal(node: NodeContext) -> Function:
 
 def _normal_grad(node: NodeContext) -> Function:
     epsilon, training = np.float32(node.attrs["epsilon"]), bool(node.attrs["is_training"])
+    passes = channel_passes.Passes()
 
     def normal_grad(
         slope: Array, images: Array, scale: Array, mean: Array, variance: Array, *_: Array
@@ -96,19 +88,17 @@ def _normal_grad(node: NodeContext) -> Function:
                 f"{show(slope.shape)}"
             )
         rows = _rows(node, images)
-        count, depth = np.float32(max(len(rows), 1)), rows.shape[1]
+        count = np.float32(max(len(rows), 1))
         rows, slopes = folded(rows), folded(_rows(node, slope))
+        steps = _steps(passes, rows)
         inverse = np.reciprocal(np.sqrt(np.add(variance, epsilon)))
-        normal = np.subtract(rows, repeated(mean, rows))
-        np.multiply(normal, repeated(inverse, rows), normal)
-        by_offset = _sum(slopes, depth)
-        by_scale = _sum(np.multiply(slopes, normal), depth)
-        result = slopes
+        by_offset, by_scale = steps.slopes(slopes, rows, mean, inverse)
+        factor = np.multiply(scale, inverse)
         if training:
-            np.multiply(normal, repeated(np.divide(by_scale, count), rows), normal)
-            result = np.subtract(slopes, repeated(np.divide(by_offset, count), rows))
-            np.subtract(result, normal, result)
-        result = np.multiply(result, repeated(np.multiply(scale, inverse), rows))
+            means = np.divide(by_offset, count), np.divide(by_scale, count)
+            result = steps.slope_by_rows(slopes, rows, mean, inverse, *means, factor)
+        else:
+            result = np.multiply(slopes, repeated(factor, rows))
         nothing = [np.zeros_like(scale, shape=(0,)) for _ in range(2)]
         return (_images(node, result, images), by_scale, by_offset, *nothing)
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.hardware import blas
 
 # NumPy's type stubs allow its arguments only by keyword, which is slower in every call.
 _REDUCE: Final[Any] = np.add.reduce
@@ -16,6 +17,9 @@ _MANY: Final = 1_024
 
 _LOOPS: Final = 256
 """If NumPy starts fewer loops, its reduction is faster than a product."""
+
+_LARGE: Final = 1 << 21
+"""More numbers come from memory, which several threads read faster."""
 
 _LONG: Final = 512
 """NumPy reduces longer rows as fast as the memory allows."""
@@ -65,14 +69,21 @@ def _shapes(shape: Shape, axes: int | Shape, keep: bool) -> tuple[Shape, Shape] 
 
 
 def _product(x: Array, out: Array | None) -> Array:
-    """Return the sum along the second of three axes."""
+    """Return the sum along the second of three axes.
+
+    OpenBLAS divides the product among threads, which would wait for busy cores.
+    """
     before, along, after = x.shape
     ones = np.ones(along, x.dtype)
     result = np.empty((before, after), x.dtype) if out is None else out.reshape(before, after)
     if after == 1:
-        np.dot(x.reshape(before, along), ones, result.reshape(before))
+        given: Any = (np.dot, x.reshape(before, along), ones, result.reshape(before))
     elif before == 1:
-        np.dot(ones, x.reshape(along, after), result.reshape(after))
+        given = np.dot, ones, x.reshape(along, after), result.reshape(after)
     else:
-        np.matmul(ones, x, result)
+        given = np.matmul, ones, x, result
+    if x.size > _LARGE:
+        given[0](*given[1:])
+    else:
+        blas.alone(*given)
     return result
