@@ -85,6 +85,7 @@ _FACTORIZATION = _only(
     ),
     **dict.fromkeys(("KMEANS_PLUS_PLUS_INIT", "RANDOM_INIT"), "capstan.api.clustering_centers"),
     KMeansClustering="capstan.estimator.canned.kmeans",
+    WALSMatrixFactorization="capstan.contrib.wals_estimator",
     WALSModel="capstan.contrib.wals_model",
 )
 
@@ -136,7 +137,7 @@ alias.grow(
                 "factorization",
                 *(
                     f"factorization.python.ops.{name}"
-                    for name in ("clustering_ops", "factorization_ops", "kmeans")
+                    for name in ("clustering_ops", "factorization_ops", "kmeans", "wals")
                 ),
             ),
             (_FACTORIZATION,),
@@ -145,6 +146,18 @@ alias.grow(
         **dict.fromkeys(
             ("grid_rnn", "grid_rnn.python.ops.grid_rnn_cell"), ("capstan.contrib.grid_rnn_cells",)
         ),
+        **dict.fromkeys(
+            ("copy_graph", "copy_graph.python.util.copy_elements"),
+            ("capstan.contrib.graph_copies",),
+        ),
+        **dict.fromkeys(
+            ("input_pipeline", "input_pipeline.python.ops.input_pipeline_ops"),
+            ("capstan.contrib.round_robin",),
+        ),
+        "libsvm": ("capstan.contrib.libsvm_records",),
+        "libsvm.python.ops.libsvm_ops": ("capstan.contrib.libsvm_records",),
+        "reduce_slice_ops": ("capstan.contrib.slice_reductions",),
+        "reduce_slice_ops.python.ops.reduce_slice_ops": ("capstan.contrib.slice_reductions",),
         "hooks": (_only(ProfilerHook="capstan.train"),),
         "keras": ("capstan.keras",),
         "lookup": ("capstan.contrib.lookup_tables",),
@@ -296,6 +309,7 @@ _PACKAGES = frozenset(
         "graph_editor",
         "layers",
         "learn",
+        "linear_optimizer",
         "image",
         "integrate",
         "kernel_methods",

@@ -3,17 +3,20 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from capstan.contrib.learn import head_estimators, heads
+from capstan.contrib.learn import dual_ascent, head_estimators, heads
+from capstan.contrib.linear_optimizer import sdca_optimizer
 from capstan.estimator.canned import linear
 
 
 class LinearClassifier(head_estimators.Classifier):
     """A linear classifier, as `tf.estimator.LinearClassifier`.
 
-    The arguments are those of `LinearEstimator` and of `multi_class_head`.
+    The arguments are those of `LinearEstimator` and of `multi_class_head`. `optimizer` may be a
+    `tf.contrib.linear_optimizer.SDCAOptimizer`, for two classes and without a centered bias.
 
     Raises:
-        ValueError: as `LinearEstimator` and `multi_class_head`.
+        ValueError: as `LinearEstimator` and `multi_class_head`, or the arguments do not fit an
+            SDCAOptimizer.
     """
 
     def __init__(
@@ -33,17 +36,26 @@ class LinearClassifier(head_estimators.Classifier):
         head = heads.multi_class_head(
             n_classes, None, weight_column_name, enable_centered_bias, label_keys=label_keys
         )
-        model = _model(head, feature_columns, optimizer, gradient_clip_norm)
+        if isinstance(optimizer, sdca_optimizer.SDCAOptimizer):
+            _check_dual_ascent(enable_centered_bias, n_classes == 2, "n_classes=2")
+            model = dual_ascent.model_fn(
+                head, feature_columns, optimizer.as_linear_sdca(), weight_column_name,
+                "logistic_loss",
+            )  # fmt: skip
+        else:
+            model = _model(head, feature_columns, optimizer, gradient_clip_norm)
         super().__init__(model, model_dir, config, feature_engineering_fn)
 
 
 class LinearRegressor(head_estimators.Regressor):
     """A linear regressor, as `tf.estimator.LinearRegressor`.
 
-    The arguments are those of `LinearEstimator` and of `regression_head`.
+    The arguments are those of `LinearEstimator` and of `regression_head`. `optimizer` may be a
+    `tf.contrib.linear_optimizer.SDCAOptimizer`, for one label and without a centered bias.
 
     Raises:
-        ValueError: as `LinearEstimator` and `regression_head`.
+        ValueError: as `LinearEstimator` and `regression_head`, or the arguments do not fit an
+            SDCAOptimizer.
     """
 
     def __init__(
@@ -62,7 +74,14 @@ class LinearRegressor(head_estimators.Regressor):
         head = heads.regression_head(
             None, weight_column_name, label_dimension, enable_centered_bias
         )
-        model = _model(head, feature_columns, optimizer, gradient_clip_norm)
+        if isinstance(optimizer, sdca_optimizer.SDCAOptimizer):
+            _check_dual_ascent(enable_centered_bias, label_dimension == 1, "label_dimension=1")
+            model = dual_ascent.model_fn(
+                head, feature_columns, optimizer.as_linear_sdca(), weight_column_name,
+                "squared_loss",
+            )  # fmt: skip
+        else:
+            model = _model(head, feature_columns, optimizer, gradient_clip_norm)
         super().__init__(model, model_dir, config, feature_engineering_fn)
 
 
@@ -90,8 +109,17 @@ class LinearEstimator(head_estimators.HeadEstimator):
         config: Any = None,
         feature_engineering_fn: Any = None,
     ) -> None:
+        if isinstance(optimizer, sdca_optimizer.SDCAOptimizer):
+            raise ValueError("LinearEstimator does not support SDCA optimizer.")  # noqa: TRY004
         model = _model(head, feature_columns, optimizer, gradient_clip_norm)
         super().__init__(model, model_dir, config, feature_engineering_fn)
+
+
+def _check_dual_ascent(has_centered_bias: bool, has_one_logit: bool, needed: str) -> None:
+    if has_centered_bias:
+        raise ValueError("enable_centered_bias is not supported with SDCA")
+    if not has_one_logit:
+        raise ValueError(f"SDCA only applies for {needed}.")
 
 
 def _model(

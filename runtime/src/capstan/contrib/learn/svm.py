@@ -3,15 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from capstan.api import feature_column, scope_block
-from capstan.contrib.learn import estimators, head_estimators, heads
-from capstan.contrib.learn.mode_keys import ModeKeys
+from capstan.contrib.learn import dual_ascent, estimators, heads
 from capstan.contrib.learn.prediction_key import PredictionKey
 from capstan.estimator.canned import linear_sdca
 
 _LEAST_L2 = 1.0
-_PREFIX = "linear/linear_model/"
-"""The scope of the variables of `tf.feature_column.linear_model`."""
 
 
 class SVM(estimators.Estimator):
@@ -45,29 +41,14 @@ class SVM(estimators.Estimator):
             raise ValueError(
                 f"symmetric_l2_regularization should be non-negative. Found ({l2_regularization})"
             )
-        columns = list(feature_columns)
         optimizer = linear_sdca.LinearSDCA(
             example_id_column, num_loss_partitions, None, l1_regularization,
             max(l2_regularization, _LEAST_L2), adaptive=True,
         )  # fmt: skip
         head = heads.binary_svm_head(weight_column_name=weight_column_name)
-
-        def model_fn(features: Any, labels: Any, mode: str) -> Any:
-            features = head_estimators.by_name(features)
-            held = _Weights()
-            with scope_block.variable_scope("linear", custom_getter=held.named):
-                logits = feature_column.linear_model(features, columns)
-            if mode != ModeKeys.TRAIN:
-                return head.create_model_fn_ops(features, mode, labels, logits=logits)
-            train_op, update = linear_sdca.step(
-                optimizer, features, labels, weight_column_name, "hinge_loss",
-                {column: [held[column.scope_name]] for column in columns}, [held["bias"]],
-            )  # fmt: skip
-            made = head.create_model_fn_ops(
-                features, mode, labels, lambda _: train_op, logits=logits
-            )
-            return made._replace(training_chief_hooks=[update])
-
+        model_fn = dual_ascent.model_fn(
+            head, feature_columns, optimizer, weight_column_name, "hinge_loss"
+        )
         super().__init__(model_fn, model_dir, config, None, feature_engineering_fn)
 
     def predict_classes(
@@ -76,14 +57,3 @@ class SVM(estimators.Estimator):
     ) -> Any:  # fmt: skip
         """Return the class of each example, 0 or 1. Raises as `Estimator.predict`."""
         return self._predict_key(PredictionKey.CLASSES, x, input_fn, batch_size, as_iterable)
-
-
-class _Weights(dict[str, Any]):
-    """The variables of a linear model by the scopes of their columns. One is `bias`."""
-
-    def named(self, getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Return a variable of `tf.feature_column.linear_model` with the name of contrib."""
-        path = name.removeprefix(_PREFIX).removesuffix("s")
-        found = getter(f"linear/{path}", *args, **kwargs)
-        self["bias" if path == "bias_weight" else path.removesuffix("/weight")] = found
-        return found
