@@ -73,6 +73,16 @@ def test_a_small_product_has_one_thread(size: int, expected: int) -> None:
     assert threads() == USUAL
 
 
+@pytest.mark.parametrize(("depth", "expected"), [(20, 1), (40, USUAL)])
+def test_a_product_of_short_sums_has_one_thread(depth: int, expected: int) -> None:
+    seen: list[int] = []
+    left = np.ones((600, depth), np.float32).view(Watched)
+    left.then = lambda: seen.append(threads())
+    assert (blas.matmul(left, np.ones((depth, 100), np.float32)) == depth).all()
+    assert seen == [expected]
+    assert threads() == USUAL
+
+
 def test_a_limit_that_comes_during_a_small_product_holds_after_it() -> None:
     seen: list[int] = []
 

@@ -26,6 +26,13 @@ _LARGE: Final = 1 << 20
 threads are then faster, if each has a core for itself. The limit is a compromise: on busy cores,
 one thread was faster even for products that are 16 times as large."""
 
+_SHALLOW: Final = 32
+"""The sums of a product are so short if it is the gradient of weights over a small batch. It then
+takes about as long to write the result as to compute it, and more threads help less."""
+
+_LARGE_SHALLOW: Final = 1 << 24
+"""The limit for shallow products, as `_LARGE`, divided by the number of threads."""
+
 
 @functools.cache
 def libraries() -> Any:
@@ -65,6 +72,8 @@ def matmul(left: Array, right: Array, out: Array | None = None) -> Any:
             return alone(np.matmul, left, right, out)
         if _is_narrow(left, right):
             return narrow_products.multiply(left, right, out)
+        if _is_shallow(left.shape, right.shape, None):
+            return alone(np.matmul, left, right, out)
     return np.matmul(left, right, out)
 
 
@@ -73,9 +82,22 @@ def matmul_of(left: Shape, right: Shape) -> Callable[..., Any]:
     if left is None or right is None or len(left) < 2 or len(right) < 2:
         return matmul
     sizes = *left[-2:], right[-1]
-    if None in sizes or _is_small(left, right) or narrow_products.may_serve(*sizes):
+    if None in sizes or _is_small(left, right):
+        return matmul
+    if narrow_products.may_serve(*sizes) or _is_shallow(left, right, 1):
         return matmul
     return np.matmul
+
+
+def _is_shallow(left: Any, right: Any, count: int | None) -> bool:
+    """Return whether OpenBLAS divides a product of such shapes, and one thread is fast enough.
+
+    `count` is the number of threads, or None for that of this process.
+    """
+    size = left[-2] * left[-1] * right[-1]
+    if left[-1] > _SHALLOW or size <= _DIVIDED:
+        return False
+    return bool(size * (count or threads()) <= _LARGE_SHALLOW)
 
 
 def _is_narrow(left: Array, right: Array) -> bool:
