@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -288,4 +288,13 @@ def of_element(value: Any, names: Names, class_weight: Any = None) -> Batch:
     return of_arrays(x, y, weights, class_weight, names)
 
 
-Source = Arrays | Dataset | Generator | Tensors
+class Source(Protocol):
+    """The batches of a pass over the data.
+
+    `steps` is their number and `samples` that of their examples, or None if it is unknown.
+    """
+
+    steps: int | None
+    samples: int | None
+
+    def __iter__(self) -> Iterator[Batch]: ...

@@ -13,7 +13,7 @@ from capstan.core import dtypes
 from capstan.framework import facts, nest, opdef
 from capstan.framework import graph as graphs
 from capstan.keras import learning
-from capstan.keras.training import batches, targets
+from capstan.keras.training import batches, symbolic, targets
 
 BATCH_SIZE = 32
 """The number of examples in a batch of arrays, if the program does not say."""
@@ -137,6 +137,9 @@ class Reader:
     def _examples(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> batches.Batch:
         if not self.outputs:
             self._set_inputs(x)
+        # The session that initializes variables comes first: a tensor may read them.
+        if symbolic.has_tensors(x, y, sample_weight):
+            x, y, sample_weight = symbolic.values(self._session(), x, y, sample_weight)
         return batches.of_arrays(x, y, sample_weight, class_weight, self._names)
 
     def _source(
@@ -150,12 +153,13 @@ class Reader:
         shuffle: Any,
         restarts: bool = False,
     ) -> batches.Source:
-        """Return the batches of arrays, of a dataset, or of a generator.
+        """Return the batches of arrays, of tensors, of a dataset, or of a generator.
 
         With `restarts`, each pass over a dataset begins with its first batch.
 
         Raises:
-            ValueError: there are targets beside a dataset or a generator, or there are no data.
+            ValueError: there are targets beside a dataset or a generator, or there are no data, or
+                tensors without a number of steps.
         """
         if x is None:
             return self._without_data(y, count)
@@ -170,6 +174,9 @@ class Reader:
                 names = self._names
                 return batches.Dataset(x, self._session(), names, count, class_weight, restarts)
             return batches.Generator(x, self._names, count, class_weight, bool(shuffle))
+        if symbolic.has_tensors(x, y, sample_weight):
+            given = [x, y, sample_weight]
+            return symbolic.Symbolic(given, class_weight, self._session(), self._names, count)
         if isinstance(x, batches.Batch):
             examples = x
         else:
@@ -207,10 +214,7 @@ class Reader:
                 f"The model needs data for its inputs {list(names.inputs)}. Pass them as `x`"
             )
         if count is None:
-            raise ValueError(
-                "If your data is in the form of symbolic tensors, you should specify the "
-                "`steps_per_epoch` argument, or `steps` of `evaluate`"
-            )
+            raise symbolic.without_steps()
         return batches.Tensors(names, count)
 
     def _validation(self, given: Any, batch_size: int | None, count: int | None) -> batches.Source:
@@ -231,6 +235,8 @@ class _Example:
 
 
 def _like(value: Any) -> _Example:
+    if symbolic.is_tensor(value):
+        return _Example([None, *(value.shape.as_list()[1:] or (1,))], value.dtype.base_dtype)
     array = np.asarray(value)
     return _Example([None, *(array.shape[1:] or (1,))], _kind(array))
 

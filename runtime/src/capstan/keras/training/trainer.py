@@ -12,6 +12,7 @@ from capstan.keras.training import (
     compilation,
     progress,
     reader,
+    symbolic,
 )
 
 
@@ -49,7 +50,9 @@ class Trainer(compilation.Compilation):
         """Train the model. Blocks until the last epoch. Return the values of each epoch.
 
         `x` has the inputs as arrays, or is a dataset, an iterator or a generator of `(x, y)` or
-        `(x, y, sample_weight)`. Without `steps_per_epoch`, an epoch is all examples.
+        `(x, y, sample_weight)`. Without `steps_per_epoch`, an epoch is all examples. `x`, `y` and
+        `sample_weight` may also be tensors of the graph, which each step computes again: then
+        `steps_per_epoch` says how many steps an epoch has.
         `validation_freq` is a number of epochs, or a list of epochs counted from 1. The batches are
         read in this thread, whatever `workers` says.
 
@@ -61,6 +64,11 @@ class Trainer(compilation.Compilation):
         x = self._opened(x)
         held_out: Any = None
         if validation_split and validation_data is None:
+            if symbolic.has_tensors(x, y, sample_weight):
+                raise ValueError(
+                    "If your data is in the form of symbolic tensors, you cannot use "
+                    "`validation_split`. Pass `validation_data` and `validation_steps`"
+                )
             examples = self._examples(x, y, sample_weight, class_weight)
             cut = int(examples.size * (1.0 - validation_split))
             held_out = batches.part(examples, slice(cut, None))
