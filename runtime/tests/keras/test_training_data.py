@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keras_training import Numbered, X, Y, linear
+from keras_training import Numbered, Reference, X, Y, dataset, linear
 
 import capstan as tf
 
@@ -95,3 +95,56 @@ def test_the_functions_of_generators_take_all_arguments_by_place(capsys: Any) ->
     model.evaluate_generator(Numbered(), None, [seen], 10, 1, False)
     assert model.predict_generator(Numbered(), 2, [seen], 10, 1, False, 0).shape == (8, 1)
     assert not capsys.readouterr().out
+
+
+def test_validation_arrays_beside_a_generator_have_batches_of_its_size() -> None:
+    model, sizes = linear(), []
+    seen = keras.callbacks.LambdaCallback()
+    seen.on_test_batch_begin = lambda _, logs: sizes.append(logs["size"])
+    options = {"validation_data": (X, Y), "callbacks": [seen], "verbose": 0}
+    history = model.fit(Numbered(), shuffle=False, **options).history
+    assert sizes == [2, 2, 2, 2, 2]
+    assert history["val_loss"] == [pytest.approx(model.evaluate(X, Y, verbose=0))]
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"sample_weight": {"other": X[:, 0]}}, ValueError, "entries in sample_weight dictionary"),
+        ({"class_weight": {"other": {0: 1.0}}}, ValueError, "entries in class_weight dictionary"),
+        ({"sample_weight": X[:, 0]}, TypeError, "either a list or a dict"),
+        ({"sample_weight": [X[:, 0]]}, ValueError, "has 1 arrays, and the model expects 2"),
+        ({"validation_data": (X, [0, 0])}, ValueError, "arrays of examples"),
+        ({"validation_steps": 2}, ValueError, "`validation_data` is None"),
+    ],
+)
+def test_weights_and_validation_data_must_fit_the_outputs(
+    options: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    inputs = keras.Input(3)
+    outputs = [keras.layers.Dense(1, name=name)(inputs) for name in ("one", "two")]
+    model = keras.Model(inputs, outputs)
+    model.compile("sgd", "mse")
+    with pytest.raises(kind, match=message):
+        model.fit(X, [Y, Y], verbose=0, **options)
+
+
+def test_data_that_are_batches_already_have_no_batch_size() -> None:
+    for data in (Numbered(), dataset(2)):
+        with pytest.raises(ValueError, match="`batch_size` argument must not be specified"):
+            linear().fit(data, batch_size=2)
+
+
+def test_each_example_has_a_prediction() -> None:
+    model = keras.Sequential([keras.layers.Lambda(lambda x: x[1:], input_shape=(3,))])
+    with pytest.raises(ValueError, match="Mismatch between expected batch size"):
+        model.predict(X)
+
+
+def test_a_target_tensor_that_is_a_placeholder_is_fed() -> None:
+    model, reference = linear(), Reference()
+    target = keras.backend.placeholder([None, 1])
+    model.compile(keras.optimizers.SGD(0.1), "mse", target_tensors=[target])
+    assert model.train_on_batch(X, Y) == pytest.approx(reference.step(X, Y), rel=1e-4)
+    with pytest.raises(TypeError, match="a list, a tuple, a dictionary or a single tensor"):
+        model.compile("sgd", "mse", target_tensors=set())

@@ -239,3 +239,53 @@ def test_weights_of_a_wrong_form_are_refused() -> None:
         linear(sample_weight_mode="temporal").fit(X, Y, sample_weight=np.ones((10, 3)))
     with pytest.raises(ValueError, match="should be None or"):
         linear(sample_weight_mode="steps")
+
+
+def test_metrics_in_attributes_come_before_other_metrics() -> None:
+    class Measured(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(1)
+            self.first = keras.metrics.Mean(name="first")
+
+        def call(self, inputs: Any) -> Any:
+            self.add_metric(tf.reduce_sum(inputs), aggregation="mean", name="second")
+            self.add_metric(self.first(inputs))
+            return self.dense(inputs)
+
+    model = Measured()
+    model.compile("sgd", "mse")
+    found = model.evaluate(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
+    assert model.metrics_names == ["loss", "first", "second"]
+    assert found[1:] == [1.0, 8.0]
+
+
+def test_a_layer_is_trained_as_it_was_trainable_when_its_model_was_compiled() -> None:
+    shared = keras.layers.BatchNormalization()
+
+    def compiled() -> Any:
+        inputs = keras.Input(3)
+        model = keras.Model(inputs, shared(inputs))
+        model.compile("sgd", "mse")
+        return model
+
+    shared.trainable = False
+    fixed = compiled()
+    shared.trainable = True
+    trained = compiled()
+    before = shared.get_weights()
+    fixed.train_on_batch(np.ones((4, 3)), np.ones((4, 3)))
+    assert shared.trainable
+    np.testing.assert_array_equal(shared.get_weights(), before)
+    trained.train_on_batch(np.ones((4, 3)), np.ones((4, 3)))
+    assert all(
+        (old != new).any() for old, new in zip(before[1:], shared.get_weights()[1:], strict=True)
+    )
+
+
+def test_an_output_without_loss_is_warned_of(caplog: Any) -> None:
+    inputs = keras.Input(3)
+    outputs = [keras.layers.Dense(1, name=name)(inputs) for name in ("one", "two")]
+    with caplog.at_level("WARNING", logger="capstan"):
+        keras.Model(inputs, outputs).compile("sgd", {"one": "mse"})
+    assert "Output two missing from loss dictionary" in caplog.text

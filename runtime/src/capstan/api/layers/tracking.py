@@ -160,7 +160,14 @@ class Tracker(common.CommonLayer):
     def _all_added_metrics(self) -> list[AddedMetric]:
         """Return what this layer and all layers inside show as metrics."""
         inner = (layer for layer in self._inner_layers if isinstance(layer, Tracker))
-        return [*self._added_metrics, *(m for layer in inner for m in layer._all_added_metrics())]
+        return [*self._own_metrics(), *(m for layer in inner for m in layer._all_added_metrics())]
+
+    def _own_metrics(self) -> list[AddedMetric]:
+        """Return what this layer itself shows: first the results of metrics in its attributes."""
+        held = [id(metric) for metric in self._in_attributes(common.CommonLayer)]
+        first = [each for each in self._added_metrics if id(each.metric) in held]
+        first.sort(key=lambda each: held.index(id(each.metric)))
+        return [*first, *(each for each in self._added_metrics if id(each.metric) not in held)]
 
     @property
     def metrics(self) -> list[Any]:

@@ -1,17 +1,13 @@
-"""The batches that `fit`, `evaluate` and `predict` read: of arrays, of datasets, of generators
+"""A batch that `fit`, `evaluate` and `predict` read, and what programs may give as its arrays
 (python/keras/engine/training_utils.py).
 """
 
-import dataclasses
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from capstan import errors
-from capstan.api import data
 from capstan.keras.training import targets as expectations
 
 Array = np.ndarray[Any, Any]
@@ -94,12 +90,20 @@ def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Name
         if expected is not None:
             expected.check(target.shape)
     weights = _weights(_with_loss(sample_weight, names), names.outputs)
+    if class_weight and len(names.outputs) > 1:
+        check_keys(class_weight, names.outputs, "class_weight")
     if class_weight and targets:
         weights = [
             _class_weights(target, weight, _of_output(class_weight, name, names.outputs))
             for target, weight, name in zip(targets, weights, names.outputs, strict=True)
         ]
-    sizes = {len(each) for each in (*inputs, *targets, *weights) if each is not None}
+    given = [each for each in (*inputs, *targets, *weights) if each is not None]
+    if any(not np.ndim(each) for each in given):
+        raise ValueError(
+            "Inputs, targets and sample weights must be arrays of examples, and one is a number. "
+            "The first axis counts the examples"
+        )
+    sizes = {len(each) for each in given}
     if len(sizes) > 1:
         raise ValueError(
             "All inputs, targets and sample weights must have the same number of examples, and "
@@ -109,13 +113,34 @@ def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Name
 
 
 def _weights(given: Any, names: Sequence[str]) -> list[Any]:
-    """Return the weights of each output, None for an output that a program gives none."""
+    """Return the weights of each output, None for an output that a program gives none.
+
+    Raises:
+        TypeError: there are several outputs, and one array for all.
+        ValueError: a name is unknown, or there are too many or too few arrays.
+    """
     if isinstance(given, Mapping):
+        check_keys(given, names, "sample_weight")
         given = [given.get(name) for name in names]
+    elif given is not None and len(names) > 1 and not isinstance(given, list | tuple):
+        raise TypeError(
+            "The model has multiple outputs, so `sample_weight` should be either a list or a dict "
+            f"with an array for each of {list(names)}. Found: {type(given).__name__}"
+        )
     has_gaps = isinstance(given, list | tuple) and any(each is None for each in given)
     if has_gaps and len(given) == len(names):
         return [None if each is None else np.asarray(each) for each in given]
     return listed(given, names, "the sample weights") or [None] * len(names)
+
+
+def check_keys(given: Mapping[Any, Any], names: Sequence[str], what: str) -> None:
+    """Raise ValueError if a dictionary has a key that is not among the names of the outputs."""
+    unknown = sorted(str(key) for key in given if key not in names)
+    if unknown:
+        raise ValueError(
+            f"Unknown entries in {what} dictionary: {unknown}. Only expected following keys: "
+            f"{list(names)}"
+        )
 
 
 def _with_loss(given: Any, names: Names) -> Any:
@@ -155,121 +180,16 @@ def part(batch: Batch, places: Any) -> Batch:
     return Batch(cut(batch.inputs), cut(batch.targets), cut(batch.weights))
 
 
-class Arrays:
-    """Batches of arrays. Each pass shuffles the examples, if asked to."""
+class Source(Protocol):
+    """The batches of a pass over the data.
 
-    def __init__(self, examples: Batch, batch_size: int, shuffle: Any = False) -> None:
-        self._examples, self._size, self._shuffle = examples, batch_size, shuffle
-        self.steps: int | None = -(-examples.size // batch_size)
-        self.samples: int | None = examples.size
-
-    def __iter__(self) -> Iterator[Batch]:
-        order = np.arange(self._examples.size)
-        starts = list(range(0, len(order), self._size))
-        if self._shuffle == "batch":
-            np.random.shuffle(starts)
-        elif self._shuffle:
-            np.random.shuffle(order)
-        for start in starts:
-            yield part(self._examples, order[start : start + self._size])
-
-
-class Tensors:
-    """Steps of a model whose inputs and targets are tensors of the graph."""
-
-    samples: int | None = None
-
-    def __init__(self, names: Names, steps: int) -> None:
-        self.steps: int | None = steps
-        self._batch = Batch([], [], [None] * len(names.outputs))
-
-    def __iter__(self) -> Iterator[Batch]:
-        return itertools.repeat(self._batch, self.steps or 0)
-
-
-class Dataset:
-    """Batches of a dataset of `tf.data`, of `steps` batches a pass, or to its end if it is None.
-
-    With `steps`, a pass goes on where the pass before it ended, unless `restarts` is true.
+    `steps` is their number and `samples` that of their examples, or None if it is unknown.
     """
 
-    samples: int | None = None
+    steps: int | None
+    samples: int | None
 
-    def __init__(
-        self,
-        source: Any,
-        session: Any,
-        names: Names,
-        steps: int | None,
-        class_weight: Mapping[Any, Any] | None = None,
-        restarts: bool = False,
-    ) -> None:
-        self.steps, self._session = steps, session
-        # Elements of a dataset have the shapes that its program chose: a loss may broadcast them.
-        self._names = dataclasses.replace(names, expected=())
-        self._class_weight, self._restarts = class_weight, restarts or steps is None
-        is_iterator = isinstance(source, data.Iterator)
-        iterator = source if is_iterator else data.make_initializable_iterator(source)
-        self._next = iterator.get_next()
-        self._start = None if is_iterator else iterator.initializer
-        self._is_started = is_iterator
-
-    def __iter__(self) -> Iterator[Batch]:
-        if not self._is_started or (self._restarts and self._start is not None):
-            self._session.run(self._start)
-            self._is_started = True
-        count = 0
-        while self.steps is None or count < self.steps:
-            try:
-                value = self._session.run(self._next)
-            except errors.OutOfRangeError:
-                return
-            count += 1
-            yield of_element(value, self._names, self._class_weight)
-
-
-class Generator:
-    """Batches of a Python iterator, or of a `tf.keras.utils.Sequence`: an object with items."""
-
-    samples: int | None = None
-
-    def __init__(
-        self,
-        source: Any,
-        names: Names,
-        steps: int | None,
-        class_weight: Mapping[Any, Any] | None = None,
-        shuffle: bool = False,
-    ) -> None:
-        self._source, self._names, self._shuffle = source, names, shuffle
-        self._class_weight = class_weight
-        self._is_sequence = hasattr(source, "__getitem__") and hasattr(source, "__len__")
-        self.steps = len(source) if steps is None and self._is_sequence else steps
-        if self.steps is None:
-            raise ValueError(
-                "`steps_per_epoch=None` is only valid for a generator based on the "
-                "`keras.utils.Sequence` class. Please specify `steps_per_epoch`, or use the "
-                "`keras.utils.Sequence` class."
-            )
-        self._items: Iterator[Any] = iter(()) if self._is_sequence else iter(source)
-
-    def __iter__(self) -> Iterator[Batch]:
-        for _ in range(self.steps or 0):
-            value = next(self._items, None)
-            if value is None and self._is_sequence:
-                self._items = self._pass()
-                value = next(self._items, None)
-            if value is None:
-                return
-            yield of_element(value, self._names, self._class_weight)
-        if hasattr(self._source, "on_epoch_end"):
-            self._source.on_epoch_end()
-
-    def _pass(self) -> Iterator[Any]:
-        order = np.arange(len(self._source))
-        if self._shuffle:
-            np.random.shuffle(order)
-        return (self._source[number] for number in order.tolist())
+    def __iter__(self) -> Iterator[Batch]: ...
 
 
 def of_element(value: Any, names: Names, class_weight: Any = None) -> Batch:
@@ -286,15 +206,3 @@ def of_element(value: Any, names: Names, class_weight: Any = None) -> Batch:
         )
     x, y, weights = (*parts, None, None)[:3]
     return of_arrays(x, y, weights, class_weight, names)
-
-
-class Source(Protocol):
-    """The batches of a pass over the data.
-
-    `steps` is their number and `samples` that of their examples, or None if it is unknown.
-    """
-
-    steps: int | None
-    samples: int | None
-
-    def __iter__(self) -> Iterator[Batch]: ...

@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.api import distribution_strategy, parameter_server_strategy
 from capstan.keras import optimizers
-from capstan.keras.training import compiled, predictor, steps
+from capstan.keras.training import compiled, predictor, steps, trainability
 
 
 def _check_is_not_of_servers(strategy: distribution_strategy.Strategy) -> None:
@@ -23,6 +23,7 @@ class Compilation(predictor.Predictor):
     losses: list[Any]
     _made: Any = None
     _trained: Any = None
+    _trainability: trainability.Trainability
 
     def compile(
         self,
@@ -80,6 +81,7 @@ class Compilation(predictor.Predictor):
         )
         self._made = {}
         self._trained = self.trainable_weights if self.outputs else None
+        self._trainability = trainability.of_model(self)
         names = self.output_names if self.outputs else None
         self._compiled.check(names)
         if names and not self._compiled.with_loss(names) and not self.losses:

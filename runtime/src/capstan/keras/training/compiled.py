@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from capstan.api import logging
 from capstan.keras import losses, metrics
 from capstan.keras.metrics import functions, means
 
@@ -48,6 +49,7 @@ class Compiled:
                 metrics.get(each)
         if names is not None:
             self.losses(names)
+            _warn_of_missing(self.loss, names)
             self.weights(names)
             metrics_per_output(self.metrics, names)
             metrics_per_output(self.weighted_metrics, names)
@@ -100,7 +102,13 @@ class Compiled:
 
         Raises:
             ValueError: they do not fit the outputs.
+            TypeError: they are neither tensors, nor a list or a dictionary of them.
         """
+        if isinstance(self.target_tensors, set | frozenset | str):
+            raise TypeError(
+                "Expected `target_tensors` to be a list, a tuple, a dictionary or a single tensor, "
+                f"but got: {self.target_tensors!r}"
+            )
         is_one = not isinstance(self.target_tensors, Mapping | list | tuple | None)
         given = [self.target_tensors] if is_one else self.target_tensors
         return per_output(given, names, "target_tensors")
@@ -118,6 +126,17 @@ class Compiled:
             [*((each, False) for each in some), *((each, True) for each in others)]
             for some, others in zip(plain, weighted, strict=True)
         ]
+
+
+def _warn_of_missing(loss: Any, names: Sequence[str]) -> None:
+    for name in names if isinstance(loss, Mapping) else ():
+        if name not in loss:
+            logging.warning(
+                "Output %s missing from loss dictionary. We assume this was done on purpose. The "
+                "fit and evaluate APIs will not be expecting any data to be passed to %s.",
+                name,
+                name,
+            )
 
 
 def _copied(given: Any) -> Any:

@@ -31,7 +31,8 @@ class Predictor(reader.Reader):
         """Return the outputs for all examples: an array, or a list for several outputs.
 
         Raises:
-            ValueError: the data do not fit the model.
+            ValueError: the data do not fit the model, or an output of a batch of arrays has
+                another number of examples than the batch.
         """
         x = self._opened(x)
         with self._ready_graph(x).as_default(), self._session().as_default():
@@ -44,6 +45,8 @@ class Predictor(reader.Reader):
             for number, batch in enumerate(source):
                 called.call("on_predict_batch_begin", number, {"size": batch.size})
                 found.append(self._outputs_of(batch))
+                if source.samples is not None:
+                    _check_sizes(found[-1], batch.size)
                 called.call("on_predict_batch_end", number, {"size": batch.size})
             called.call("on_predict_end", {})
             shown.end({})
@@ -77,3 +80,13 @@ class Predictor(reader.Reader):
             [list(self.outputs), self.state_updates], steps.inputs_of(self, batch, trains=False)
         )
         return found
+
+
+def _check_sizes(outputs: list[Any], size: int) -> None:
+    for output in outputs:
+        if np.ndim(output) and len(output) != size:
+            raise ValueError(
+                "Mismatch between expected batch size and model output batch size. Output shape = "
+                f"{np.shape(output)}, expected output shape = shape "
+                f"{(size, *np.shape(output)[1:])}"
+            )

@@ -10,10 +10,10 @@ import numpy as np
 from capstan.api import creation_ops, data
 from capstan.api.layers import calls, context, sessions
 from capstan.core import dtypes
-from capstan.framework import facts, nest, opdef
 from capstan.framework import graph as graphs
+from capstan.framework import nest
 from capstan.keras import learning
-from capstan.keras.training import batches, symbolic, targets
+from capstan.keras.training import batches, sources, symbolic, targets
 
 BATCH_SIZE = 32
 """The number of examples in a batch of arrays, if the program does not say."""
@@ -109,14 +109,16 @@ class Reader:
         inputs = [
             name
             for name, tensor in zip(self.input_names, self.inputs or [], strict=True)
-            if _is_fed(tensor)
+            if symbolic.is_fed(tensor)
         ]
         if self._compiled is None or not names:
             return batches.Names(inputs, names)
         trained = self._compiled.with_loss(names)
         ignored = [number for number, name in enumerate(names) if name not in trained]
         tensors = zip(names, self._compiled.tensors(names), strict=True)
-        given = [name for name, tensor in tensors if tensor is not None]
+        given = [
+            name for name, tensor in tensors if tensor is not None and not symbolic.is_fed(tensor)
+        ]
         expected = self._expected(names, given) if self._is_graph_network else []
         return batches.Names(inputs, trained, ignored, given, expected)
 
@@ -132,7 +134,7 @@ class Reader:
 
     @property
     def _fed_inputs(self) -> list[Any]:
-        return [tensor for tensor in self.inputs if _is_fed(tensor)]
+        return [tensor for tensor in self.inputs if symbolic.is_fed(tensor)]
 
     def _examples(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> batches.Batch:
         if not self.outputs:
@@ -165,6 +167,12 @@ class Reader:
             return self._without_data(y, count)
         is_dataset = isinstance(x, data.Dataset | data.Iterator)
         if is_dataset or _is_generator(x):
+            if batch_size is not None and not isinstance(x, data.Iterator):
+                raise ValueError(
+                    "The `batch_size` argument must not be specified for the given input type. The "
+                    f"elements of a {type(x).__name__} are batches already. Received batch_size: "
+                    f"{batch_size}"
+                )
             if y is not None or sample_weight is not None:
                 raise ValueError(
                     "`y` and `sample_weight` must be parts of the elements if `x` is a dataset or "
@@ -172,8 +180,8 @@ class Reader:
                 )
             if is_dataset:
                 names = self._names
-                return batches.Dataset(x, self._session(), names, count, class_weight, restarts)
-            return batches.Generator(x, self._names, count, class_weight, bool(shuffle))
+                return sources.Dataset(x, self._session(), names, count, class_weight, restarts)
+            return sources.Generator(x, self._names, count, class_weight, bool(shuffle))
         if symbolic.has_tensors(x, y, sample_weight):
             given = [x, y, sample_weight]
             return symbolic.Symbolic(given, class_weight, self._session(), self._names, count)
@@ -184,7 +192,7 @@ class Reader:
         size = self._batch_size(batch_size)
         if count and batch_size is None:
             size = -(-examples.size // count)
-        return batches.Arrays(examples, size, shuffle)
+        return sources.Arrays(examples, size, shuffle)
 
     def _batch_size(self, given: int | None) -> int:
         """Return the size of the batches of arrays: `given`, or that of an input that has one.
@@ -215,11 +223,17 @@ class Reader:
             )
         if count is None:
             raise symbolic.without_steps()
-        return batches.Tensors(names, count)
+        return sources.Tensors(names, count)
 
-    def _validation(self, given: Any, batch_size: int | None, count: int | None) -> batches.Source:
+    def _validation(
+        self, given: Any, source: batches.Source, batch_size: int | None, count: int | None
+    ) -> batches.Source:
+        """Return the batches of the validation data of a training on `source`."""
         if isinstance(given, tuple | list):
-            x, y, weights = (*given, None)[:3]
+            x, y, weights = (*given, None, None)[:3]
+            is_array = not (symbolic.has_tensors(x, y, weights) or isinstance(x, data.Dataset))
+            if isinstance(source, sources.Generator) and is_array:
+                return sources.BesideGenerator(self._examples(x, y, weights, None), source)
             return self._source(x, y, weights, None, batch_size, count, shuffle=False)
         return self._source(
             given, None, None, None, batch_size, count, shuffle=False, restarts=True
@@ -252,10 +266,6 @@ def _ends(tensors: list[Any], what: str, has_layers: bool) -> list[str]:
             name, count = f"{base}_{count}", count + 1
         found.append(name)
     return found
-
-
-def _is_fed(tensor: graphs.Tensor) -> bool:
-    return opdef.role(tensor.op.type) in (facts.Role.PLACEHOLDER, facts.Role.DEFAULT)
 
 
 def _is_generator(x: Any) -> bool:

@@ -10,7 +10,7 @@ from capstan.api import creation_ops
 from capstan.framework import graph as graphs
 from capstan.keras import learning
 from capstan.keras.metrics import metric as metrics
-from capstan.keras.training import batches, objective, replicas, updating
+from capstan.keras.training import batches, objective, replicas, symbolic, updating
 
 
 class Steps:
@@ -42,7 +42,7 @@ class Steps:
             if weighted:
                 shape, named = _weights(output, temporal[place]), f"{name}_sample_weights"
                 weights[place] = creation_ops.placeholder(kind, shape, named)
-        self.targets = [targets[place] for place in places if tensors[place] is None]
+        self.targets = [targets[place] for place in places if symbolic.is_fed(targets[place])]
         self._weights = [weights[place] for place in places]
         self._replicas: replicas.Replicas | None = None
         strategy = given.strategy

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from capstan.api import variables
-from capstan.framework import composite, nest, sparse_tensor
+from capstan.framework import composite, facts, nest, opdef, sparse_tensor
 from capstan.framework import graph as graphs
 from capstan.keras.training import batches
 
@@ -22,6 +22,11 @@ _TENSORS = (
 def is_tensor(value: Any) -> bool:
     """Return whether a value is a tensor, sparse or ragged ones included, or a variable."""
     return isinstance(value, _TENSORS)
+
+
+def is_fed(tensor: Any) -> bool:
+    """Return whether a tensor is a placeholder, whose value each step gets."""
+    return opdef.role(tensor.op.type) in (facts.Role.PLACEHOLDER, facts.Role.DEFAULT)
 
 
 def has_tensors(*given: Any) -> bool:

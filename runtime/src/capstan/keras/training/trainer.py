@@ -12,6 +12,7 @@ from capstan.keras.training import (
     compilation,
     progress,
     reader,
+    sources,
     symbolic,
 )
 
@@ -63,6 +64,10 @@ class Trainer(compilation.Compilation):
         self._require_compiled()
         x = self._opened(x)
         held_out: Any = None
+        if validation_steps and validation_data is None and not validation_split:
+            raise ValueError(
+                "`validation_steps` should not be specified if `validation_data` is None."
+            )
         if validation_split and validation_data is None:
             if symbolic.has_tensors(x, y, sample_weight):
                 raise ValueError(
@@ -79,9 +84,9 @@ class Trainer(compilation.Compilation):
             )
             checked: batches.Source | None = None
             if held_out is not None:
-                checked = batches.Arrays(held_out, self._batch_size(batch_size))
+                checked = sources.Arrays(held_out, self._batch_size(batch_size))
             elif validation_data is not None:
-                checked = self._validation(validation_data, batch_size, validation_steps)
+                checked = self._validation(validation_data, source, batch_size, validation_steps)
             history = self.history = callback.History()
             names = self.metrics_names
             called = callback.Callbacks(

@@ -12,11 +12,12 @@ def train_op(model: Any, goal: objective.Objective, inputs: Sequence[Any]) -> An
 
     The model was called on `inputs`.
     """
-    # The weights that were trainable when the model was compiled: another model may share them.
-    weights = model.trainable_weights if model._trained is None else model._trained
-    updates = model._optimizer_updates(goal.loss, weights)
-    # A model inside has also updates for inputs of its own, which no batch feeds.
-    own = [*model.get_updates_for(None), *model.get_updates_for(list(inputs))]
+    with model._trainability.restored():
+        # The weights that were trainable when the model was compiled: another model may share them.
+        weights = model.trainable_weights if model._trained is None else model._trained
+        updates = model._optimizer_updates(goal.loss, weights)
+        # A model inside has also updates for inputs of its own, which no batch feeds.
+        own = [*model.get_updates_for(None), *model.get_updates_for(list(inputs))]
     # A metric that is an attribute of the model has the batch already.
     counted = {id(each) for metric in goal.metrics.values() for each in metric.updates}
     return group(*updates, *(each for each in own if id(each) not in counted))
