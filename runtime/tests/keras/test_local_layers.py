@@ -82,10 +82,63 @@ def test_an_equal_layer_comes_from_a_configuration() -> None:
     assert config.keys() == {"name", "trainable", "dtype", "rate"}
 
 
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+@pytest.mark.parametrize(("length", "padding"), [(7, "valid"), (7, "same"), (6, "same")])
+def test_a_kernel_of_all_pairs_leaves_out_those_that_are_not_connected(
+    layout: str, length: int, padding: str
+) -> None:
+    is_first = layout == "channels_first"
+    given = STEPS[:, :length].transpose(0, 2, 1) if is_first else STEPS[:, :length]
+    options = {"padding": padding, "data_format": layout, "use_bias": False}
+    full = layers.LocallyConnected1D(4, 3, 2, implementation=2, **options)
+    found = outputs(full, given)
+    (kernel,) = full.get_weights()
+    inner = kernel.transpose(1, 0, 3, 2) if is_first else kernel
+    assert inner.shape == (length, 3, found.shape[2 if is_first else 1], 4)
+    for place in range(inner.shape[2]):
+        first = place * 2 - (1 if padding == "same" else 0)
+        part = slice(max(first, 0), first + 3)
+        seen = (given.transpose(0, 2, 1) if is_first else given)[:, part]
+        expected = np.einsum("bli,lif->bf", seen, inner[part, :, place])
+        output = found[:, :, place] if is_first else found[:, place]
+        np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+@pytest.mark.parametrize("padding", ["valid", "same"])
+def test_a_kernel_may_be_the_vector_of_the_connected_pairs(layout: str, padding: str) -> None:
+    given = IMAGES.transpose(0, 3, 1, 2) if layout == "channels_first" else IMAGES
+    arguments = (3, (3, 2), (2, 1), padding, layout)
+    full = layers.LocallyConnected2D(*arguments, implementation=2)
+    expected = outputs(full, given)
+    kernel, bias = full.get_weights()
+    ones = layers.LocallyConnected2D(
+        *arguments, implementation=2, use_bias=False, kernel_initializer="ones"
+    )
+    # The outputs that a single input reaches are those that it is connected with.
+    alone = np.eye(60, dtype=np.float32).reshape(60, *given.shape[1:])
+    connected = outputs(ones, alone).reshape(60, -1) != 0
+    vector = layers.LocallyConnected2D(*arguments, implementation=3)
+    vector.build(given.shape)
+    matrix = kernel.reshape(60, -1).T
+    vector.set_weights([matrix[connected.T], bias])
+    np.testing.assert_allclose(outputs(vector, given), expected, rtol=1e-4, atol=1e-5)
+    assert layers.LocallyConnected2D.from_config(vector.get_config()).implementation == 3
+
+
+@pytest.mark.parametrize("implementation", [1, 2, 3])
+def test_every_implementation_trains(implementation: int) -> None:
+    layer = layers.LocallyConnected1D(2, 3, implementation=implementation, input_shape=(7, 3))
+    model = keras.Sequential([layer])
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    losses = [model.train_on_batch(STEPS, np.ones((2, 5, 2))) for _ in range(3)]
+    assert losses[2] < losses[0]
+
+
 REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: layers.LocallyConnected1D(2, 2, padding="same"), ValueError, "Invalid border mode"),
     (lambda: layers.LocallyConnected1D(2, 2, padding="full"), ValueError, "valid or same"),
-    (lambda: layers.LocallyConnected2D(2, 2, implementation=2), NotImplementedError, "only impl"),
+    (lambda: layers.LocallyConnected2D(2, 2, implementation=4), ValueError, "implementation mode"),
     (
         lambda: layers.LocallyConnected1D(2, 2)(keras.Input((None, 3))),
         ValueError,
