@@ -172,7 +172,7 @@ def test_masks_go_through_layers_that_support_them() -> None:
         (lambda: layers.Dense(2, units2=3), TypeError, "Keyword argument not understood: units2"),
         (lambda: layers.Dense(2, dynamic=True), NotImplementedError, "run eagerly"),
         (lambda: layers.Dense(2, activation="rellu"), ValueError, "Unknown activation function"),
-        (lambda: layers.Dense(2, weights=[1]), NotImplementedError, "initializer"),
+        (lambda: layers.Dense(2, weights=[1])(tf.ones([1, 1])), ValueError, "weight list of"),
         (lambda: layers.Permute((1, 3)), ValueError, "Invalid permutation"),
         (lambda: layers.Reshape((5,))(tf.ones([2, 4])), ValueError, "total size"),
         (lambda: layers.Add()([tf.ones([1])]), ValueError, "at least 2 inputs"),
@@ -302,3 +302,15 @@ def test_layers_of_tf_layers_alone_have_reference_variables() -> None:
     tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(3)])(tf.zeros([1, 3]), [tf.zeros([1, 3])])
     tf.layers.dense(tf.zeros([1, 3]), 2)
     assert {type(variable).__name__ for variable in tf.global_variables()} == {"RefVariable"}
+
+
+def test_the_weights_of_a_layer_are_its_initial_values() -> None:
+    table = np.arange(8, dtype=np.float32).reshape(4, 2)
+    embedding = layers.Embedding(4, 2, weights=[table], trainable=False)
+    kernels = [np.ones((2, 6), np.float32), np.zeros((2, 6), np.float32), np.ones(6, np.float32)]
+    found = layers.GRU(2, weights=kernels)(embedding(tf.constant([[1, 3]])))
+    np.testing.assert_array_equal(tf.keras.backend.get_value(embedding.embeddings), table)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(session.run(embedding.embeddings), table)
+        assert np.isfinite(session.run(found)).all()

@@ -323,3 +323,15 @@ def test_a_model_passes_a_given_mask_to_its_layers() -> None:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         assert session.run(found).tolist() == [[2.0], [3.0]]
+
+
+def test_a_model_computes_the_shapes_of_its_outputs() -> None:
+    one, other = keras.Input((None, 3)), keras.Input(4)
+    hidden = keras.layers.LSTM(2, return_state=True)(one)
+    model = keras.Model([one, other], [keras.layers.concatenate([hidden[0], other]), hidden[1]])
+    found = model.compute_output_shape([(5, 7, 3), (5, 4)])
+    assert [each.as_list() for each in found] == [[5, 6], [5, 2]]
+    with pytest.raises(ValueError, match="2 tensor inputs"):
+        model.compute_output_shape((5, 7, 3))
+    layers = [keras.layers.Dense(4), keras.layers.Reshape((2, 2)), keras.layers.Flatten()]
+    assert keras.Sequential(layers).compute_output_shape((None, 3)).as_list() == [None, 4]

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
+
 from capstan.api import variables
 from capstan.api.layers import base, callable_layer, calls, settings
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import nest
+from capstan.framework import convert, nest
 from capstan.keras import constraints, initializers, plain_layers, policies, regularizers
 
 
@@ -36,22 +38,19 @@ class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
         """Make a layer. `input_shape` or `batch_input_shape` is the shape for a Sequential model.
 
         `dtype` is a type, or a `tf.keras.mixed_precision.experimental.Policy`. With `autocast`,
-        inputs of floating numbers are cast to the type in which the layer computes.
+        inputs of floating numbers are cast to the type in which the layer computes. `weights` are
+        the initial values of the variables, as arrays in the order of `Layer.weights`.
 
         Raises:
             TypeError: there is an argument that no layer has.
-            NotImplementedError: `dynamic` is true, or there are `weights`.
+            NotImplementedError: `dynamic` is true.
         """
         if dynamic:
             raise NotImplementedError(
                 f"{type(self).__name__}: `dynamic` layers run eagerly, and Capstan only runs "
                 "graphs. Build the layer with tf.cond and tf.while_loop"
             )
-        if kwargs.pop("weights", None) is not None:
-            raise NotImplementedError(
-                f"{type(self).__name__}: the argument `weights` needs Keras's own session. Pass "
-                "the values with an initializer, such as tf.constant_initializer(matrix)"
-            )
+        self._initial_weights = kwargs.pop("weights", None)
         shape, batch = kwargs.pop("input_shape", None), kwargs.pop("batch_size", None)
         full = kwargs.pop("batch_input_shape", None if shape is None else (batch, *shape))
         self._autocast = bool(kwargs.pop("autocast", False))
@@ -75,6 +74,14 @@ class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
 
     def build(self, input_shape: Any) -> None:
         self.built = True
+
+    def _build_once(self, inputs: Any) -> None:
+        super()._build_once(inputs)
+        if self._initial_weights is not None:
+            given, self._initial_weights = self._initial_weights, None
+            for variable, value in self.pairs([np.asarray(each) for each in given]):
+                # A program that initializes its variables itself gets these values, too.
+                variable._start_from(convert.convert_to_tensor(value, variable.dtype.base_dtype))
 
     def add_weight(
         self,

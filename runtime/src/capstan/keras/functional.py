@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.api.layers import context
 from capstan.framework import nest
-from capstan.keras import layer_order
+from capstan.keras import layer_order, shape_nests
 
 
 class Function:
@@ -34,3 +34,19 @@ class Function:
             for old, tensor in zip(nest.flatten(node.outputs), nest.flatten(made), strict=True):
                 found[id(old)] = tensor
         return nest.mapped(new, self._outputs)
+
+    def shapes(self, input_shapes: Any) -> Any:
+        """Return the shapes of the outputs for those of the inputs. Each layer computes its own."""
+        given = nest.flatten(input_shapes)
+        if len(given) != len(self._inputs):
+            raise ValueError(
+                f"Invalid input_shape argument {input_shapes}: the model has {len(self._inputs)} "
+                "tensor inputs"
+            )
+        found = {id(old): shape for old, shape in zip(self._inputs, given, strict=True)}
+        for node in self.nodes:
+            inputs = nest.mapped(lambda each: found.get(id(each), each.shape), node.inputs)
+            made = shape_nests.shapes(node.layer.compute_output_shape(inputs))
+            for old, shape in zip(node.output_list, nest.flatten(made), strict=True):
+                found[id(old)] = shape
+        return nest.mapped(lambda each: found[id(each)], self._outputs)

@@ -19,6 +19,7 @@ from capstan.keras import (
     model_configs,
     model_files,
     model_summary,
+    shape_nests,
 )
 from capstan.keras.training import trainer
 
@@ -144,6 +145,19 @@ class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
         if type(self).build is Model.build:
             self.built = True
         super()._build_once(inputs)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return the shapes of the outputs for a shape, or for a list of shapes.
+
+        Each layer computes the shapes of its outputs.
+
+        Raises:
+            NotImplementedError: the model is a subclass, or a layer does not know its shapes.
+            ValueError: the number of shapes is not that of the inputs.
+        """
+        if self._function is None:
+            raise NotImplementedError(f"{type(self).__name__} has no compute_output_shape")
+        return self._function.shapes(shape_nests.shapes(input_shape))
 
     def get_config(self) -> dict[str, Any]:
         """Return the layers and their calls, as values that JSON can hold.

@@ -5,7 +5,14 @@ from typing import Any
 from capstan.api.layers import context
 from capstan.core import tensor_shape
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, functional, layer_order, model_configs, network
+from capstan.keras import (
+    base_layer,
+    functional,
+    layer_order,
+    model_configs,
+    network,
+    shape_nests,
+)
 from capstan.keras import inputs as input_layers
 
 
@@ -114,6 +121,17 @@ class Sequential(network.Model):
     @property
     def _is_described(self) -> bool:
         return True
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return the shape of the outputs for a shape of the inputs. Each layer computes its own.
+
+        Raises:
+            NotImplementedError: a layer does not know its shapes.
+        """
+        shape = shape_nests.shapes(input_shape)
+        for layer in self.layers:
+            shape = shape_nests.shapes(layer.compute_output_shape(shape))
+        return shape
 
     def get_config(self) -> dict[str, Any]:
         """Return the layers, as values that JSON can hold.

@@ -18,6 +18,7 @@ from capstan.keras.layers.advanced_activations import Softmax as Softmax
 from capstan.keras.layers.advanced_activations import ThresholdedReLU as ThresholdedReLU
 from capstan.keras.layers.attention import AdditiveAttention as AdditiveAttention
 from capstan.keras.layers.attention import Attention as Attention
+from capstan.keras.layers.bidirectional import Bidirectional as Bidirectional
 from capstan.keras.layers.cells import AbstractRNNCell as AbstractRNNCell
 from capstan.keras.layers.convolutional import Conv1D as Conv1D
 from capstan.keras.layers.convolutional import Conv2D as Conv2D
@@ -109,7 +110,6 @@ from capstan.keras.layers.resizing import ZeroPadding1D as ZeroPadding1D
 from capstan.keras.layers.resizing import ZeroPadding2D as ZeroPadding2D
 from capstan.keras.layers.resizing import ZeroPadding3D as ZeroPadding3D
 from capstan.keras.layers.stacked_cells import StackedRNNCells as StackedRNNCells
-from capstan.keras.layers.wrappers import Bidirectional as Bidirectional
 from capstan.keras.layers.wrappers import TimeDistributed as TimeDistributed
 from capstan.keras.layers.wrappers import Wrapper as Wrapper
 from capstan.keras.objects import serialize_keras_object as serialize  # noqa: F401

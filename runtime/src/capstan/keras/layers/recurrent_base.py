@@ -255,6 +255,8 @@ class RNN(built_in.BuiltIn):
         config = {**super().get_config(), "time_major": self.time_major}
         if self.zero_output_for_mask:
             config["zero_output_for_mask"] = True
+        if self._constant_count:
+            config["num_constants"] = self._constant_count
         return config
 
     def _argument(self, name: str) -> Any:
@@ -264,7 +266,10 @@ class RNN(built_in.BuiltIn):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
         """Return an equal layer. `custom_objects` has the program's own classes by name."""
-        if "cell" not in config:
-            return cls(**config)
-        cell = built_in.deserialize(config["cell"], custom_objects)
-        return cls(**{**config, "cell": cell})
+        given = {**config}
+        count = given.pop("num_constants", 0)
+        if "cell" in given:
+            given["cell"] = built_in.deserialize(given["cell"], custom_objects)
+        layer = cls(**given)
+        layer._constant_count = count
+        return layer
