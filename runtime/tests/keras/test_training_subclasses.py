@@ -91,3 +91,23 @@ def test_a_subclass_whose_training_defaults_to_false_trains_with_dropout() -> No
     assert model.evaluate(ones, ones, verbose=0) == 0
     assert model.train_on_batch(ones, ones) == 1
     np.testing.assert_array_equal(model.predict(ones), ones)
+
+
+def test_build_passes_training_if_call_requires_it() -> None:
+    class Own(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(2)
+
+        def call(self, inputs: Any, training: Any) -> Any:
+            return self.dense(inputs)
+
+    class Two(Own):
+        def call(self, inputs: Any, other: Any) -> Any:
+            return self.dense(inputs) + other
+
+    model = Own()
+    model.build((None, 3))
+    assert len(model.weights) == 2
+    with pytest.raises(ValueError, match="cannot build your model if it has positional"):
+        Two().build((None, 3))

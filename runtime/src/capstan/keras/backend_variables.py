@@ -5,6 +5,7 @@ from typing import Any
 
 from capstan.api import creation_ops, resource_variables, sparse_ops, state_ops
 from capstan.api.layers import settings
+from capstan.api.ragged import constants as ragged_constants
 from capstan.core import dtypes, tensor_shape
 
 
@@ -38,10 +39,20 @@ def placeholder(
     dtype: Any = None,
     sparse: bool = False,
     name: str | None = None,
+    ragged: bool = False,
 ) -> Any:
-    """Return a placeholder, by default of the type `floatx`. `ndim` may stand for `shape`."""
+    """Return a placeholder, by default of the type `floatx`. `ndim` may stand for `shape`.
+
+    The unknown sizes behind the first axis of a `ragged` placeholder are those of its ragged axes.
+    """
     if shape is None and ndim:
         shape = tensor_shape.unknown_shape(ndim).as_list()
+    if ragged:
+        inner = list(shape or ())[1:]
+        rank = next((axis for axis, size in enumerate(inner) if size is not None), len(inner))
+        if rank:
+            kind = dtype or settings.SETTINGS.floatx
+            return ragged_constants.placeholder(kind, rank, inner[rank:], name)
     make = sparse_ops.sparse_placeholder if sparse else creation_ops.placeholder
     return make(dtype or settings.SETTINGS.floatx, shape, name)
 

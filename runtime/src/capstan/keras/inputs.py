@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from capstan.api import creation_ops
 from capstan.api.layers import context, settings
-from capstan.keras import base_layer
+from capstan.keras import backend_variables, base_layer
 
 
 class InputLayer(base_layer.Layer):
@@ -21,21 +20,23 @@ class InputLayer(base_layer.Layer):
         ragged: bool = False,
         **kwargs: Any,
     ) -> None:
-        """Raises NotImplementedError for an input that is sparse or ragged."""
-        if sparse or ragged:
-            raise NotImplementedError(
-                "tf.keras.Input: use tf.sparse.placeholder for a sparse input. There are no "
-                "ragged inputs"
-            )
+        """Raises ValueError for an input that is sparse and ragged."""
+        if sparse and ragged:
+            raise ValueError("tf.keras.Input: an input is sparse or ragged, and not both")
         full = kwargs.pop("batch_input_shape", None)
         kind = dtype or (settings.SETTINGS.floatx if input_tensor is None else input_tensor.dtype)
         super().__init__(name=name or context.of().numbered("input"), dtype=kind, **kwargs)
         if full is None:
             sizes = (input_shape,) if isinstance(input_shape, int) else input_shape
             full = (batch_size, *(() if sizes is None else tuple(sizes)))
+        self.sparse, self.ragged = sparse, ragged
         if input_tensor is None:
-            input_tensor = creation_ops.placeholder(self._dtype, full, name=self.name)
-        self._batch_input_shape = tuple(input_tensor.shape.as_list())
+            input_tensor = backend_variables.placeholder(
+                full, None, self._dtype, sparse, self.name, ragged
+            )
+            self._batch_input_shape = tuple(full)
+        else:
+            self._batch_input_shape = tuple(input_tensor.shape.as_list())
         self.built = True
         context.of().record(context.Node(self, [], (), {}, input_tensor))
         self._inputs.append(input_tensor)
@@ -49,7 +50,7 @@ class InputLayer(base_layer.Layer):
     def get_config(self) -> dict[str, Any]:
         """Return the arguments that create an equal layer. They are values that JSON can hold."""
         shape = {"batch_input_shape": self._batch_input_shape, "dtype": self.dtype}
-        return {**shape, "sparse": False, "ragged": False, "name": self.name}
+        return {**shape, "sparse": self.sparse, "ragged": self.ragged, "name": self.name}
 
 
 def Input(
@@ -59,18 +60,22 @@ def Input(
     dtype: Any = None,
     sparse: bool = False,
     tensor: Any = None,
+    ragged: bool = False,
     **kwargs: Any,
 ) -> Any:
     """Return the placeholder of an input. `shape` is the shape of one example.
 
+    A `sparse` input is a SparseTensor: its data are matrices of SciPy or SparseTensorValues. A
+    `ragged` input is a RaggedTensor, and None in `shape` is a ragged axis: its data are
+    RaggedTensorValues.
+
     Raises:
-        NotImplementedError: the input is sparse.
-        ValueError: there is no shape and no tensor.
+        ValueError: there is no shape and no tensor, or the input is sparse and ragged.
     """
     full = kwargs.pop("batch_shape", None)
     if shape is None and full is None and tensor is None:
         raise ValueError("Please provide to Input either a `shape` or a `tensor` argument.")
     if full is not None:
         kwargs["batch_input_shape"] = tuple(full)
-    layer = InputLayer(shape, batch_size, dtype, tensor, sparse, name, **kwargs)
+    layer = InputLayer(shape, batch_size, dtype, tensor, sparse, name, ragged, **kwargs)
     return layer.output

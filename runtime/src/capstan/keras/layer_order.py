@@ -63,16 +63,16 @@ class Search:
 
     def _node(self, tensor: Any) -> context.Node | None:
         """Return the call that made a tensor, or None for an input that no layer has made."""
-        if not isinstance(tensor, graphs.Tensor):
+        if not context.is_tensor(tensor):
             return None
         node = self._known.nodes.get(tensor)
         if id(tensor) in self._ends:
             return node
-        if node is None:
+        if node is None and isinstance(tensor, graphs.Tensor):
             node = operation_layer.wrap(self._known, tensor, self._is_made)
         if node is None or isinstance(node.layer, input_layers.InputLayer):
             raise ValueError(
-                f"Graph disconnected: no layer computes {tensor.name} from the inputs. Pass "
+                f"Graph disconnected: no layer computes {_named(tensor)} from the inputs. Pass "
                 "every input to the model. Call loops, branches and functions inside of a layer, "
                 "such as tf.keras.layers.Lambda"
             )
@@ -95,8 +95,7 @@ class Search:
 
     def _is_computed(self, argument: Any) -> bool:
         """Return whether an argument behind the inputs of a call depends on inputs of the model."""
-        is_tensor = isinstance(argument, graphs.Tensor)
-        return is_tensor and context.follows(argument, self._is_made)
+        return context.is_tensor(argument) and context.follows(argument, self._is_made)
 
     def _depths(self) -> dict[int, int]:
         """Return the largest number of calls between each layer and an output."""
@@ -110,6 +109,10 @@ class Search:
                 if source is not None:
                     of_nodes[id(source)] = max(depth + 1, of_nodes.get(id(source), 0))
         return of_layers
+
+
+def _named(tensor: Any) -> str:
+    return tensor.name if isinstance(tensor, graphs.Tensor) else str(tensor)
 
 
 def check_names(layers: list[Any]) -> None:

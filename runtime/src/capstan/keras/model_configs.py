@@ -33,7 +33,7 @@ class _Calls:
     """The calls of layers between inputs and outputs, numbered for each layer."""
 
     def __init__(self, inputs: Iterable[Any], nodes: Iterable[Any]) -> None:
-        known = context.of(next(iter(inputs)).graph).nodes
+        known = context.of(context.graph_of(next(iter(inputs)))).nodes
         self._places: dict[int, tuple[str, int, int]] = {}
         self.nodes: dict[int, list[Any]] = {}
         for node in [*(known[tensor] for tensor in inputs if tensor in known), *nodes]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from capstan.api.layers import context
-from capstan.framework import graph as graphs
 from capstan.framework import nest
 
 _PLAIN = (65, (0.45, 0.85, 1.0), ("Layer (type)", "Output Shape", "Param #"))
@@ -114,7 +113,7 @@ class _Links:
 
     def _note(self, node: context.Node, call: int) -> None:
         for number, tensor in enumerate(nest.flatten(node.outputs)):
-            if isinstance(tensor, graphs.Tensor):
+            if context.is_tensor(tensor):
                 self._names[tensor] = f"{node.layer.name}[{call}][{number}]"
 
     def of(self, layer: Any) -> list[str]:

@@ -116,7 +116,7 @@ def clone_model(
             "Expected `model` argument to be a functional `Model` instance, but got a subclass "
             f"model instead: {model}"
         )
-    inputs = [context.of(each.graph).nodes[each].layer for each in model.inputs]
+    inputs = [context.of(context.graph_of(each)).nodes[each].layer for each in model.inputs]
     new = {layer.name: tensor for layer, tensor in zip(inputs, given, strict=False)}
 
     def make(data: Mapping[str, Any]) -> Any:

@@ -127,6 +127,7 @@ class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
 
         Raises:
             NotImplementedError: the model is a subclass that does not override `call`.
+            ValueError: `call` requires other arguments than the inputs and `training`.
         """
         if self.built:
             return
@@ -136,9 +137,20 @@ class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
             creation_ops.placeholder(kind, shape)
             for shape in (input_shape if is_list else [input_shape])
         ]
-        self.call(inputs if is_list else inputs[0])
+        self.call(inputs if is_list else inputs[0], **self._required_options())
         self._built_for = input_shape
         self.built = True
+
+    def _required_options(self) -> dict[str, Any]:
+        """Return `training` if `call` requires this argument behind the inputs."""
+        required = calls.Signature(self.call).required()
+        if set(required) - {"training"}:
+            raise ValueError(
+                "Currently, you cannot build your model if it has positional or keyword arguments "
+                f"that are not inputs to the model, but are required for its `call` method: "
+                f"{required}. Call the model on tensors with all of its arguments instead"
+            )
+        return dict.fromkeys(required, False)
 
     def _build_once(self, inputs: Any) -> None:
         # A call makes the variables by itself, under its own name scope.

@@ -4,7 +4,6 @@ from typing import Any
 
 from capstan.api.layers import context
 from capstan.core import tensor_shape
-from capstan.framework import graph as graphs
 from capstan.keras import (
     base_layer,
     functional,
@@ -75,7 +74,7 @@ class Sequential(network.Model):
             TypeError: `layer` is not a layer.
             ValueError: the model knows its inputs, and another of its layers has the same name.
         """
-        if isinstance(layer, graphs.Tensor) and layer in context.of().nodes:
+        if context.is_tensor(layer) and layer in context.of().nodes:
             layer = context.of().nodes[layer].layer
         if not isinstance(layer, base_layer.Layer):
             raise TypeError(f"The added layer must be an instance of class Layer. Found: {layer}")

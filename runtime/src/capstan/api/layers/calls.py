@@ -16,6 +16,17 @@ from capstan.framework.raw import raw
 
 
 @functools.lru_cache(maxsize=256)
+def _required(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the parameters without a default."""
+    variable = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return tuple(
+        name
+        for name, each in inspect.signature(function).parameters.items()
+        if each.default is each.empty and each.kind not in variable
+    )
+
+
+@functools.lru_cache(maxsize=256)
 def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
     """Return the names of the parameters, and whether there are any keyword arguments.
 
@@ -29,6 +40,7 @@ class Signature:
     """The arguments of a method `call`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
         plain = getattr(function, "__func__", None)
         if plain is None:
             self._names, self._takes_others = _parameters(function)
@@ -39,6 +51,13 @@ class Signature:
     def takes(self, name: str) -> bool:
         """Return whether the method has the argument, or any keyword arguments."""
         return self._takes_others or name in self._names
+
+    def required(self) -> list[str]:
+        """Return the names of the arguments behind the inputs that have no default."""
+        plain = getattr(self._function, "__func__", None)
+        if plain is not None:
+            return list(_required(plain)[2:])
+        return list(_required(self._function)[1:])
 
     def has(self, name: str) -> bool:
         """Return whether the method has the argument."""
@@ -140,8 +159,9 @@ def copies(known: context.GraphContext, inputs: Any, outputs: Any) -> Any:
     given = {id(tensor) for tensor in nest.flatten(inputs)}
 
     def copied(tensor: Any) -> Any:
-        is_made = isinstance(tensor, graphs.Tensor) and tensor in known.nodes
-        return raw.Identity(tensor) if is_made and id(tensor) in given else tensor
+        if id(tensor) not in given or not context.is_tensor(tensor) or tensor not in known.nodes:
+            return tensor
+        return nest.mapped(raw.Identity, tensor, composites=True)
 
     return nest.mapped(copied, outputs)
 

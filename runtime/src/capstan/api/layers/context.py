@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from capstan.framework import composite, nest
 from capstan.framework import graph as graphs
-from capstan.framework import nest
 
 _KEY = ("__keras",)
 
@@ -49,7 +49,7 @@ class Node:
     @property
     def inbound_layers(self) -> Any:
         """The layers that made the inputs."""
-        made = [of(each.graph).nodes[each].layer for each in self.input_list if _is_made(each)]
+        made = [of(graph_of(each)).nodes[each].layer for each in self.input_list if _is_made(each)]
         return one_or_all(made)
 
     @property
@@ -72,6 +72,17 @@ class Node:
     def arguments(self) -> dict[str, Any]:
         """The keyword arguments of the call."""
         return self.kwargs
+
+
+def is_tensor(value: Any) -> bool:
+    """Return whether a value is a tensor. A sparse or ragged one counts."""
+    return isinstance(value, graphs.Tensor) or composite.is_composite(value)
+
+
+def graph_of(tensor: Any) -> Any:
+    """Return the graph of a tensor, which may be sparse or ragged."""
+    parts = composite.parts(tensor)
+    return (tensor if parts is None else parts[0]).graph
 
 
 def one_or_all(values: list[Any]) -> Any:
@@ -107,7 +118,7 @@ class GraphContext:
     def record(self, node: Node) -> None:
         """Remember that the call `node` has made its outputs."""
         for tensor in nest.flatten(node.outputs):
-            if isinstance(tensor, graphs.Tensor):
+            if is_tensor(tensor):
                 self.nodes[tensor] = node
 
     def calls(self) -> list[Node]:
@@ -116,7 +127,7 @@ class GraphContext:
 
     def follows(self, value: Any) -> bool:
         """Return whether a value is a tensor that depends on the output of a layer."""
-        return isinstance(value, graphs.Tensor) and follows(value, self.nodes.__contains__)
+        return is_tensor(value) and follows(value, self.nodes.__contains__)
 
     def numbered(self, base: str) -> str:
         """Return the next name `base_1`, `base_2` ... of the graph."""
@@ -159,7 +170,7 @@ def of(graph: Any = None) -> GraphContext:
 
 
 def _is_made(tensor: Any) -> bool:
-    return isinstance(tensor, graphs.Tensor) and tensor in of(tensor.graph).nodes
+    return is_tensor(tensor) and tensor in of(graph_of(tensor)).nodes
 
 
 def forget(graph: graphs.Graph) -> None:
@@ -175,7 +186,9 @@ def follows(tensor: Any, is_made: Test) -> bool:
         each = pending.pop()
         if is_made(each):
             return True
-        if id(each.op) not in met:
+        if composite.is_composite(each):
+            pending += composite.parts(each) or []
+        elif id(each.op) not in met:
             met.add(id(each.op))
             pending += each.op.inputs
     return False

@@ -3,10 +3,13 @@
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from capstan.framework import composite
 
-def reached(sources: Iterable[Any], values: Iterable[Any]) -> list[Any]:
+
+def reached(sources: Collection[Any], values: Iterable[Any]) -> list[Any]:
     """Return the values (tensors or operations) that the graph computes from `sources`."""
     given = {id(source) for source in sources}
+    given |= {id(part) for source in sources for part in composite.parts(source) or ()}
     return [value for value in values if depends(value, given)]
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from capstan.keras.training import composites
 from capstan.keras.training import targets as expectations
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +25,8 @@ class Batch:
     @property
     def size(self) -> int:
         arrays = [*self.inputs, *self.targets]
-        return len(arrays[0]) if arrays and np.ndim(arrays[0]) else 1
+        count = composites.size(arrays[0]) if arrays else None
+        return 1 if count is None else count
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ class Names:
 
     `ignored` are the numbers of the other outputs, which a list of targets may have too. `given`
     are the outputs whose targets are tensors, so they are not fed. `expected` says for each of
-    `targets` what its arrays must be, and is empty if that is not checked.
+    `targets` what its arrays must be, and is empty if that is not checked. `sparse` are the inputs
+    that are sparse. `shapes` are those of the inputs, and empty if they are not checked.
     """
 
     inputs: Sequence[str]
@@ -41,14 +44,18 @@ class Names:
     ignored: Sequence[int] = ()
     given: Sequence[str] = ()
     expected: Sequence[expectations.Expected | None] = ()
+    sparse: Sequence[str] = ()
+    shapes: Sequence[Sequence[int | None] | None] = ()
 
     @property
     def targets(self) -> list[str]:
         return [name for name in self.outputs if name not in self.given]
 
 
-def listed(given: Any, names: Sequence[str], what: str) -> list[Any]:
+def listed(given: Any, names: Sequence[str], what: str, sparse: Sequence[str] = ()) -> list[Any]:
     """Return an array for each name: from a dictionary, a list, or one array.
+
+    For the names `sparse`, a matrix of SciPy is a sparse value and no array.
 
     Raises:
         ValueError: an array is missing, or there are too many.
@@ -61,6 +68,8 @@ def listed(given: Any, names: Sequence[str], what: str) -> list[Any]:
             raise ValueError(f'No data provided for "{missing[0]}". Need data for each key in: '
                              f"{list(names)}")  # fmt: skip
         found = [given[name] for name in names]
+    elif composites.is_composite(given):
+        found = [given]
     elif isinstance(given, list | tuple) and (len(names) > 1 or _holds_arrays(given)):
         found = list(given)
     else:
@@ -71,11 +80,17 @@ def listed(given: Any, names: Sequence[str], what: str) -> list[Any]:
             f"expects: it has {len(found)} arrays, and the model expects {len(names)}: "
             f"{list(names)}"
         )
-    return [each.toarray() if hasattr(each, "toarray") else np.asarray(each) for each in found]
+    return [
+        composites.as_data(each, is_sparse=name in sparse)
+        for name, each in zip(names, found, strict=True)
+    ]
 
 
 def _holds_arrays(given: Sequence[Any]) -> bool:
-    return bool(given) and all(isinstance(each, np.ndarray) for each in given)
+    return bool(given) and all(
+        isinstance(each, np.ndarray) or composites.is_composite(each) or hasattr(each, "toarray")
+        for each in given
+    )
 
 
 def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Names) -> Batch:
@@ -84,7 +99,10 @@ def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Name
     Raises:
         ValueError: the arrays do not fit the model, or differ in the number of examples.
     """
-    inputs = listed(x, names.inputs, "the inputs")
+    inputs = listed(x, names.inputs, "the inputs", names.sparse)
+    for name, value, shape in zip(names.inputs, inputs, names.shapes, strict=False):
+        if shape is not None:
+            composites.check(name, value, shape)
     targets = listed(_with_loss(y, names), names.targets, "the targets")
     for target, expected in zip(targets, names.expected, strict=False):
         if expected is not None:
@@ -97,13 +115,13 @@ def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Name
             _class_weights(target, weight, _of_output(class_weight, name, names.outputs))
             for target, weight, name in zip(targets, weights, names.outputs, strict=True)
         ]
-    given = [each for each in (*inputs, *targets, *weights) if each is not None]
-    if any(not np.ndim(each) for each in given):
+    given = [composites.size(each) for each in (*inputs, *targets, *weights) if each is not None]
+    sizes = {each for each in given if each is not None}
+    if None in given:
         raise ValueError(
             "Inputs, targets and sample weights must be arrays of examples, and one is a number. "
             "The first axis counts the examples"
         )
-    sizes = {len(each) for each in given}
     if len(sizes) > 1:
         raise ValueError(
             "All inputs, targets and sample weights must have the same number of examples, and "
@@ -175,7 +193,7 @@ def part(batch: Batch, places: Any) -> Batch:
     """Return some examples of a batch: a slice, or an array of their numbers."""
 
     def cut(arrays: Sequence[Any]) -> list[Any]:
-        return [None if each is None else each[places] for each in arrays]
+        return [None if each is None else composites.part(each, places) for each in arrays]
 
     return Batch(cut(batch.inputs), cut(batch.targets), cut(batch.weights))
 
@@ -198,7 +216,8 @@ def of_element(value: Any, names: Names, class_weight: Any = None) -> Batch:
     Raises:
         ValueError: the element has another form.
     """
-    parts = value if isinstance(value, tuple) else (value,)
+    is_tuple = isinstance(value, tuple) and not composites.is_composite(value)
+    parts = value if is_tuple else (value,)
     if not 1 <= len(parts) <= 3:
         raise ValueError(
             "An element must be a tuple `(x, y, sample_weight)` or `(x, y)`. Found: "

@@ -3,6 +3,7 @@
 from typing import Any
 
 from capstan.api import distribution_strategy, parameter_server_strategy
+from capstan.api.layers import context
 from capstan.keras import optimizers
 from capstan.keras.training import compiled, predictor, steps, trainability
 
@@ -23,7 +24,7 @@ class Compilation(predictor.Predictor):
     losses: list[Any]
     _made: Any = None
     _trained: Any = None
-    _trainability: trainability.Trainability
+    _trainability: trainability.Trainability | None = None
 
     def compile(
         self,
@@ -146,7 +147,7 @@ class Compilation(predictor.Predictor):
     def _steps(self, is_weighted: list[bool]) -> steps.Steps:
         key = tuple(is_weighted)
         if key not in self._made:
-            with self.outputs[0].graph.as_default():
+            with context.graph_of(self.outputs[0]).as_default():
                 self._made[key] = steps.Steps(self, is_weighted)
         found: steps.Steps = self._made[key]
         return found

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.keras.training import batches, callback, progress, reader, steps
+from capstan.keras.training import batches, callback, composites, progress, reader, steps
 
 
 class Predictor(reader.Reader):
@@ -52,7 +52,7 @@ class Predictor(reader.Reader):
             shown.end({})
         if not found:
             raise ValueError("There is no batch to predict: the data have no examples")
-        joined = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+        joined = [composites.joined(parts) for parts in zip(*found, strict=True)]
         return joined[0] if len(joined) == 1 else joined
 
     def predict_on_batch(self, x: Any) -> Any:
@@ -84,7 +84,7 @@ class Predictor(reader.Reader):
 
 def _check_sizes(outputs: list[Any], size: int) -> None:
     for output in outputs:
-        if np.ndim(output) and len(output) != size:
+        if composites.size(output) not in (None, size) and not composites.is_composite(output):
             raise ValueError(
                 "Mismatch between expected batch size and model output batch size. Output shape = "
                 f"{np.shape(output)}, expected output shape = shape "

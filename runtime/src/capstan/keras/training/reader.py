@@ -2,18 +2,14 @@
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from capstan.api import creation_ops, data
+from capstan.api import data
 from capstan.api.layers import calls, context, sessions
-from capstan.core import dtypes
 from capstan.framework import graph as graphs
-from capstan.framework import nest
+from capstan.framework import nest, sparse_tensor
 from capstan.keras import learning
-from capstan.keras.training import batches, sources, symbolic, targets
+from capstan.keras.training import batches, examples, sources, symbolic, targets
 
 BATCH_SIZE = 32
 """The number of examples in a batch of arrays, if the program does not say."""
@@ -36,8 +32,8 @@ class Reader:
     def _ready_graph(self, x: Any) -> graphs.Graph:
         """Return the graph of the model. A model without inputs gets those that `x` needs."""
         if not self.outputs:
-            self._set_inputs(x)
-        graph: graphs.Graph = self.outputs[0].graph
+            self._set_inputs(x, keeps_tensors=False)
+        graph: graphs.Graph = context.graph_of(self.outputs[0])
         return graph
 
     def _opened(self, x: Any) -> Any:
@@ -54,23 +50,16 @@ class Reader:
                 f"The model {type(self).__name__} has no inputs yet, and the generator that should "
                 "tell them has no batches"
             )
-        self._set_inputs(first[0] if isinstance(first, tuple) else first)
+        self._set_inputs(first[0] if isinstance(first, tuple) else first, keeps_tensors=False)
         return itertools.chain([first], x) if hasattr(x, "__next__") else x
 
-    def _set_inputs(self, x: Any) -> None:
+    def _set_inputs(self, x: Any, keeps_tensors: bool = True) -> None:
         """Call the model on placeholders for arrays like `x`, or for the inputs of a dataset.
 
-        The keys of a dictionary become the names of the inputs.
+        Placeholders in `x`, such as those of `tf.keras.Input`, are the inputs themselves, and other
+        tensors if `keeps_tensors`. The keys of a dictionary become the names of the inputs.
         """
-        if isinstance(x, data.Dataset | data.Iterator):
-            shapes, types = data.get_output_shapes(x), data.get_output_types(x)
-            if isinstance(types, tuple):
-                shapes, types = shapes[0], types[0]
-            pairs = zip(nest.flatten(shapes), nest.flatten(types), strict=True)
-            given = nest.packed(types, [_Example([None, *list(each)[1:]], t) for each, t in pairs])
-        else:
-            given = nest.mapped(_like, list(x) if isinstance(x, tuple) else x)
-        made = nest.mapped(lambda each: creation_ops.placeholder(each.kind, each.shape), given)
+        made = examples.inputs_for(x, keeps_tensors=keeps_tensors)
         self._keys = sorted(made) if isinstance(made, Mapping) else None
         self.inputs = nest.flatten(made)
         if self._keys is None and len(self.inputs) == 1:
@@ -106,13 +95,12 @@ class Reader:
     @property
     def _names(self) -> batches.Names:
         names = self.output_names
-        inputs = [
-            name
-            for name, tensor in zip(self.input_names, self.inputs or [], strict=True)
-            if symbolic.is_fed(tensor)
-        ]
+        named = zip(self.input_names, self.inputs or [], strict=True)
+        fed = {name: tensor for name, tensor in named if symbolic.is_fed(tensor)}
+        sparse = [name for name, each in fed.items() if _is_sparse(each)]
+        shapes = [_shape(each) for each in fed.values()] if self._is_graph_network else []
         if self._compiled is None or not names:
-            return batches.Names(inputs, names)
+            return batches.Names(list(fed), names, sparse=sparse, shapes=shapes)
         trained = self._compiled.with_loss(names)
         ignored = [number for number, name in enumerate(names) if name not in trained]
         tensors = zip(names, self._compiled.tensors(names), strict=True)
@@ -120,7 +108,7 @@ class Reader:
             name for name, tensor in tensors if tensor is not None and not symbolic.is_fed(tensor)
         ]
         expected = self._expected(names, given) if self._is_graph_network else []
-        return batches.Names(inputs, trained, ignored, given, expected)
+        return batches.Names(list(fed), trained, ignored, given, expected, sparse, shapes)
 
     def _expected(self, names: list[str], given: list[str]) -> list[targets.Expected | None]:
         """Return what the losses of the outputs expect as targets, without the `given` ones."""
@@ -138,7 +126,7 @@ class Reader:
 
     def _examples(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> batches.Batch:
         if not self.outputs:
-            self._set_inputs(x)
+            self._set_inputs(x, keeps_tensors=False)
         # The session that initializes variables comes first: a tensor may read them.
         if symbolic.has_tensors(x, y, sample_weight):
             x, y, sample_weight = symbolic.values(self._session(), x, y, sample_weight)
@@ -182,7 +170,9 @@ class Reader:
                 names = self._names
                 return sources.Dataset(x, self._session(), names, count, class_weight, restarts)
             return sources.Generator(x, self._names, count, class_weight, bool(shuffle))
-        if symbolic.has_tensors(x, y, sample_weight):
+        if symbolic.has_tensors(x, y, sample_weight) and not (
+            count is None and symbolic.are_composite(x, y, sample_weight)
+        ):
             given = [x, y, sample_weight]
             return symbolic.Symbolic(given, class_weight, self._session(), self._names, count)
         if isinstance(x, batches.Batch):
@@ -240,26 +230,24 @@ class Reader:
         )
 
 
-@dataclass(frozen=True)
-class _Example:
-    """The shape and the type of an input, as one value in a nest."""
-
-    shape: list[Any]
-    kind: Any
+def _is_sparse(tensor: Any) -> bool:
+    return isinstance(tensor, sparse_tensor.SparseTensor)
 
 
-def _like(value: Any) -> _Example:
-    if symbolic.is_tensor(value):
-        return _Example([None, *(value.shape.as_list()[1:] or (1,))], value.dtype.base_dtype)
-    array = np.asarray(value)
-    return _Example([None, *(array.shape[1:] or (1,))], _kind(array))
+def _shape(tensor: Any) -> Any:
+    """Return the shape of an input as its layer gives it, or None if its rank is unknown."""
+    node = context.of(context.graph_of(tensor)).nodes.get(tensor)
+    found = getattr(None if node is None else node.layer, "_batch_input_shape", None)
+    if found is not None:
+        return found
+    return None if tensor.shape.ndims is None else tensor.shape.as_list()
 
 
 def _ends(tensors: list[Any], what: str, has_layers: bool) -> list[str]:
     """Return a name for each input or output: that of its layer, with a number if it repeats."""
     found: list[str] = []
     for number, tensor in enumerate(tensors, 1):
-        node = context.of(tensor.graph).nodes.get(tensor) if has_layers else None
+        node = context.of(context.graph_of(tensor)).nodes.get(tensor) if has_layers else None
         base = name = f"{what}_{number}" if node is None else node.layer.name
         count = 1
         while name in found:
@@ -274,8 +262,3 @@ def _is_generator(x: Any) -> bool:
     return hasattr(x, "__next__") or (
         hasattr(x, "__getitem__") and hasattr(x, "__len__") and not hasattr(x, "dtype")
     )
-
-
-def _kind(array: Any) -> dtypes.DType:
-    found = dtypes.as_dtype(array.dtype)
-    return dtypes.float32 if found is dtypes.float64 else found

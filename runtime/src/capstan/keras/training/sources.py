@@ -78,7 +78,7 @@ class Dataset:
     ) -> None:
         self.steps, self._session = steps, session
         # Elements of a dataset have the shapes that its program chose: a loss may broadcast them.
-        self._names = dataclasses.replace(names, expected=())
+        self._names = dataclasses.replace(names, expected=(), shapes=())
         self._class_weight, self._restarts = class_weight, restarts or steps is None
         is_iterator = isinstance(source, data.Iterator)
         iterator = source if is_iterator else data.make_initializable_iterator(source)

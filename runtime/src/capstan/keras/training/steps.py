@@ -10,7 +10,7 @@ from capstan.api import creation_ops
 from capstan.framework import graph as graphs
 from capstan.keras import learning
 from capstan.keras.metrics import metric as metrics
-from capstan.keras.training import batches, objective, replicas, symbolic, updating
+from capstan.keras.training import batches, composites, objective, replicas, symbolic, updating
 
 
 class Steps:
@@ -148,6 +148,8 @@ def _check_weights(value: Any, rank: int) -> None:
 
 def _column(value: Any, rank: int | None) -> Any:
     """Return a vector as a column, if the placeholder takes no vectors."""
+    if composites.is_composite(value):
+        return value
     return value[:, np.newaxis] if np.ndim(value) == 1 and rank != 1 else value
 
 

@@ -26,12 +26,21 @@ def is_tensor(value: Any) -> bool:
 
 def is_fed(tensor: Any) -> bool:
     """Return whether a tensor is a placeholder, whose value each step gets."""
+    parts = composite.parts(tensor)
+    if parts is not None:
+        return any(map(is_fed, parts))
     return opdef.role(tensor.op.type) in (facts.Role.PLACEHOLDER, facts.Role.DEFAULT)
 
 
 def has_tensors(*given: Any) -> bool:
     """Return whether a structure of data has a tensor."""
     return any(is_tensor(each) for each in nest.flatten(list(given)))
+
+
+def are_composite(*given: Any) -> bool:
+    """Return whether all tensors in a structure of data are sparse or ragged."""
+    found = filter(is_tensor, nest.flatten(list(given)))
+    return all(composite.is_composite(each) for each in found)
 
 
 def values(session: Any, *given: Any) -> list[Any]:
@@ -59,7 +68,7 @@ class Symbolic:
         self.steps: int | None = steps
         self._data, self._class_weight = data, class_weight
         # Tensors have the shapes that their program chose: a loss may broadcast them.
-        self._session, self._names = session, dataclasses.replace(names, expected=())
+        self._session, self._names = session, dataclasses.replace(names, expected=(), shapes=())
 
     def __iter__(self) -> Iterator[batches.Batch]:
         for _ in range(self.steps or 0):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.framework.grouping import group
-from capstan.keras.training import objective
+from capstan.keras.training import objective, trainability
 
 
 def train_op(model: Any, goal: objective.Objective, inputs: Sequence[Any]) -> Any:
@@ -12,7 +12,9 @@ def train_op(model: Any, goal: objective.Objective, inputs: Sequence[Any]) -> An
 
     The model was called on `inputs`.
     """
-    with model._trainability.restored():
+    # A copy of a model, for a file or an estimator, is not compiled itself.
+    trained = model._trainability or trainability.of_model(model)
+    with trained.restored():
         # The weights that were trainable when the model was compiled: another model may share them.
         weights = model.trainable_weights if model._trained is None else model._trained
         updates = model._optimizer_updates(goal.loss, weights)
