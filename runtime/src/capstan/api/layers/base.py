@@ -95,7 +95,11 @@ class Layer(callable_layer.CallableLayer):
 
         Raises:
             ValueError: the variable is summed when it is read, and trainable.
+            TypeError: there is an argument that no variable has.
         """
+        unknown = sorted(kwargs.keys() - {"experimental_autocast"})
+        if unknown:
+            raise TypeError(f"Unknown keyword argument: {', '.join(unknown)}")
         trainable = variable_replicas.checked(synchronization, aggregation, trainable, name)[2]
         self._open(None)
         existing = {id(variable) for variable in variable_collections.global_variables()}

@@ -35,14 +35,13 @@ class CallableLayer(tracking.Tracker):
         Arrays and numbers in `inputs` become tensors.
 
         Raises:
-            ValueError: the inputs do not fit `input_spec`.
+            ValueError: the inputs do not fit `input_spec`, or `call` returns None.
         """
         inputs = self._prepared(calls.as_tensors(inputs))
         known, signature = context.of(), calls.Signature(self.call)
-        masks = calls.input_masks(self, known, inputs, signature.given("mask", args, kwargs))
-        options = dict(kwargs)
-        is_given = signature.given("mask", args, kwargs) is not None
-        if signature.takes("mask") and masks is not None and not is_given:
+        given, options = signature.given(args, kwargs), dict(kwargs)
+        masks = calls.input_masks(self, known, inputs, given)
+        if signature.takes("mask") and masks is not None and "mask" not in given:
             options["mask"] = masks
         training = calls.choose_training(known, signature, args, options)
         calls.check_inputs(self, inputs)
@@ -51,6 +50,11 @@ class CallableLayer(tracking.Tracker):
             call = Operators().converted(self.call, warns=False)
             with self._called(), self._with_cast_variables(inputs):
                 outputs = call(inputs, *args, **options)
+            if outputs is None:
+                raise ValueError(
+                    "A layer's `call` method should return a Tensor or a list of Tensors, not None "
+                    f"(layer: {self.name})."
+                )
             self._regularize_activity(inputs, outputs)
         is_recorded = self._is_recorded(known, inputs)
         if is_recorded:

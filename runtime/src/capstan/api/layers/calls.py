@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from capstan.api import math_ops
 from capstan.api.layers import context
 from capstan.api.layers import input_spec as input_specs
+from capstan.core import dtypes
 from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -63,12 +64,9 @@ class Signature:
         """Return whether the method has the argument."""
         return name in self._names
 
-    def given(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the value of an argument behind the inputs, or None if it is not passed."""
-        if name in kwargs:
-            return kwargs[name]
-        behind = dict(zip(self._names[1:], args, strict=False))
-        return behind.get(name)
+    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments behind the inputs that a call passes, by name."""
+        return {**dict(zip(self._names[1:], args, strict=False)), **kwargs}
 
 
 def as_tensors(inputs: Any) -> Any:
@@ -90,18 +88,20 @@ def choose_training(
 ) -> Any:
     """Return the `training` of a call, and put it into `options` if the layer takes it.
 
-    It is the argument of the call, that of the layer around, or the learning phase.
+    It is the argument of the call, even None, or that of the layer around, or the learning phase.
+    A layer that is passed nothing gets a truth value.
     """
-    takes, training = signature.takes("training"), signature.given("training", args, options)
-    if training is not None:
+    takes, given = signature.takes("training"), signature.given(args, options)
+    if "training" in given:
         if not takes:
             options.pop("training", None)
-        return training
-    if known.open_calls and known.open_calls[-1] is not None:
-        training = known.open_calls[-1]
-    elif known.learning_phase is not None:
+        return given["training"]
+    training = known.open_calls[-1] if known.open_calls else None
+    if training is None:
         training = known.learning_phase
     if takes and training is not None:
+        is_tensor = isinstance(training, graphs.Tensor)
+        training = math_ops.cast(training, dtypes.bool_) if is_tensor else bool(training)
         options["training"] = training
     return training
 
@@ -132,10 +132,12 @@ def masks_of(known: context.GraphContext, tensors: Any) -> Any:
     return nest.packed(tensors, masks)
 
 
-def input_masks(layer: Any, known: context.GraphContext, inputs: Any, given: Any) -> Any:
-    """Return the masks that a call is given, or those of its inputs, or None."""
-    if given is not None:
-        return given
+def input_masks(
+    layer: Any, known: context.GraphContext, inputs: Any, given: Mapping[str, Any]
+) -> Any:
+    """Return the masks that a call is given, even None, or those of its inputs, or None."""
+    if "mask" in given:
+        return given["mask"]
     takes_mask = Signature(layer.call).takes("mask")
     return masks_of(known, inputs) if layer._computes_masks or takes_mask else None
 
