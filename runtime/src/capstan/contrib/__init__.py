@@ -84,9 +84,12 @@ _FACTORIZATION = _only(
         ("COSINE_DISTANCE", "KMeans", "SQUARED_EUCLIDEAN_DISTANCE"), "capstan.api.clustering"
     ),
     **dict.fromkeys(("KMEANS_PLUS_PLUS_INIT", "RANDOM_INIT"), "capstan.api.clustering_centers"),
+    GMM="capstan.contrib.gmm_estimator",
+    GmmAlgorithm="capstan.contrib.gaussian_mixture",
     KMeansClustering="capstan.estimator.canned.kmeans",
     WALSMatrixFactorization="capstan.contrib.wals_estimator",
     WALSModel="capstan.contrib.wals_model",
+    gmm="capstan.contrib.gaussian_mixture",
 )
 
 _EAGER: alias.Homes = (
@@ -137,7 +140,10 @@ alias.grow(
                 "factorization",
                 *(
                     f"factorization.python.ops.{name}"
-                    for name in ("clustering_ops", "factorization_ops", "kmeans", "wals")
+                    for name in (
+                        *("clustering_ops", "factorization_ops", "gmm", "gmm_ops", "kmeans"),
+                        "wals",
+                    )
                 ),
             ),
             (_FACTORIZATION,),

@@ -125,7 +125,7 @@ def _spec(
     summary.scalar("loss/raw", loss)
     step = steps.get_global_step().assign_add(1)
     hooks: list[hook.SessionRunHook] = [
-        _InitializeClustersHook(graph.init_op, graph.is_initialized, config.is_chief)
+        InitializeClustersHook(graph.init_op, graph.is_initialized, config.is_chief)
     ]
     if relative_tolerance is not None:
         hooks.append(_LossRelativeChangeHook(loss, relative_tolerance))
@@ -165,7 +165,7 @@ class _LossRelativeChangeHook(hook.SessionRunHook):
         self._before = loss
 
 
-class _InitializeClustersHook(hook.SessionRunHook):
+class InitializeClustersHook(hook.SessionRunHook):
     """Lets the chief choose the first centers. The other workers wait for them."""
 
     def __init__(self, init_op: Any, is_initialized: Any, is_chief: bool) -> None:
