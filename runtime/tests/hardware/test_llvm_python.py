@@ -151,6 +151,23 @@ def test_floating_point_numbers_have_the_precision_of_their_arrays(dtype: Any) -
     np.testing.assert_array_equal(numbers, expected)
 
 
+def keep_large(numbers: Any, least: Any, found: Any) -> int:
+    count = 0
+    for at in range(len(numbers)):
+        value = numbers[at]
+        found[at] = value if value >= least[0] else 0
+        count += 1 if value == least[0] else 0 if value == value else 100
+    return count
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_choice_takes_one_of_two_numbers(dtype: Any) -> None:
+    numbers = np.array([1, 2, 3, np.nan, 2, np.inf, -np.inf], dtype)
+    found, least = np.empty(7, dtype), np.array([2], dtype)
+    assert compiled(keep_large, numbers, least, found) == 102
+    np.testing.assert_array_equal(found, [0, 2, 3, 0, 2, np.inf, 0])
+
+
 def add_all(tables: Any, sums: Any) -> int:
     for place in range(len(tables)):
         table = tables[place]

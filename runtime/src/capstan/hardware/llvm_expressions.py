@@ -90,13 +90,12 @@ class Expressions:
                 return self._read(name)
             case ast.BinOp(left, operator, right):
                 return self._operate(operator, self._value(left), self._value(right))
-            case ast.UnaryOp(ast.USub(), operand):
-                return self._operate(ast.Sub(), WORD(0), self._value(operand))
-            case ast.UnaryOp(ast.Not(), operand):
-                truth = self._truth(self._value(operand))
-                return self._build.not_(truth)
+            case ast.UnaryOp(ast.USub() | ast.Not() as operator, operand):
+                return self._negated(operator, self._value(operand))
             case ast.Compare(left, [operator], [right]):
                 return self._compare(operator, self._value(left), self._value(right))
+            case ast.IfExp(test, body, orelse):
+                return self._choose(self._truth(self._value(test)), body, orelse)
             case ast.BoolOp(operator, values):
                 return self._either(isinstance(operator, ast.Or), values)
             case ast.Subscript(owner, index):
@@ -105,6 +104,11 @@ class Expressions:
                 return self._called(name, [self._value(each) for each in arguments])
             case _:
                 raise NotCompilable(ast.unparse(node))
+
+    def _negated(self, operator: ast.unaryop, value: Any) -> Any:
+        if isinstance(operator, ast.Not):
+            return self._build.not_(self._truth(value))
+        return self._operate(ast.Sub(), WORD(0), value)
 
     def _read(self, name: str) -> Any:
         if name not in self._names:
@@ -155,6 +159,12 @@ class Expressions:
         if left.type in FLOATS.values():
             return self._build.fcmp_ordered(sign, left, right)
         return self._build.icmp_signed(sign, self._as(left, WORD), self._as(right, WORD))
+
+    def _choose(self, truth: Any, body: ast.expr, orelse: ast.expr) -> Any:
+        """Write a choice without a branch: both values are computed."""
+        values = [self._value(body), self._value(orelse)]
+        kind = next((value.type for value in values if value.type in FLOATS.values()), WORD)
+        return self._build.select(truth, *(self._as(value, kind) for value in values))
 
     def _either(self, is_or: bool, nodes: Sequence[ast.expr]) -> Any:
         """Write `and` or `or`, which skip the operands after the one that decides."""

@@ -12,7 +12,7 @@ from capstan import errors
 from capstan.core import windows
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import largest_in_windows
+from capstan.kernels import largest_in_windows, pool_passes
 from capstan.kernels.memory import is_on_host, numbers
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
@@ -158,9 +158,12 @@ def _max_grad_of_images(node: NodeContext) -> Function:
     TensorFlow looks for the largest element again. Nothing is above a NaN, so if the first element
     of a window is a NaN, it gets the gradient. It also gets the gradient if no other element can.
     """
+    spread = pool_passes.Spread()
 
     def max_grad(x: Array, largest: Array, grad: Array) -> Array:
         axes = _checked_windows(node, x, largest, grad)
+        if spread.serves(x, axes):
+            return spread(x, largest, grad, axes)
         takes_first = np.zeros_like(largest, dtype=bool)
         for outputs, elements in _firsts(axes):
             np.not_equal(x[elements], x[elements], takes_first[outputs])
