@@ -141,6 +141,18 @@ def test_a_job_is_refused_by_the_first_task_whose_address_does_not_fit() -> None
     parse.admitted(many(fits + 1, name="x", namespace="y"))
 
 
+@pytest.mark.e2e
+def test_a_job_is_refused_if_its_addresses_would_not_fit_when_it_is_scaled() -> None:
+    called = {"name": "x" * 40, "namespace": "y" * 20}
+    fits = next(n for n in range(1000, 0, -1) if longest(n, called) <= addresses.MAX_BYTES)
+    elastic = many(2, **called)
+    elastic["spec"]["replicaSpecs"]["worker"] |= {"maxReplicas": fits}
+    parse.admitted(elastic)
+    elastic["spec"]["replicaSpecs"]["worker"] |= {"maxReplicas": fits + 1}
+    (fault,) = faults(elastic)
+    assert fault.startswith("spec.replicaSpecs: TF_CONFIG, which has the addresses of all tasks")
+
+
 def longest(workers: int, called: dict[str, str]) -> int:
     """Return the size of the longest TF_CONFIG of a job without an evaluator, in bytes."""
     kinds = {"ps": 1000, "worker": workers}

@@ -110,6 +110,17 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "Delete the job (capstanctl delete digits -n team-a), correct its file",
     ),
     (
+        "a job that was scaled too far",
+        job(
+            Phase.INVALID,
+            row("worker-0", TaskState.RUNNING, uid="1"),
+            conditions=(condition("Invalid", True, "SpecInvalid", "TF_CONFIG is too long"),),
+        ),
+        "TF_CONFIG is too long",
+        "set it back, because tasks that end are not started again meanwhile: kubectl scale tjob "
+        "digits -n team-a --replicas=N",
+    ),
+    (
         "a name that is taken",
         job(
             Phase.PENDING,

@@ -28,12 +28,15 @@ def faults(job: TrainingJob) -> Iterator[Fault]:
 
 
 def longest(job: TrainingJob) -> int:
-    """Return the bytes of the longest TF_CONFIG that a task of the job gets on a cluster."""
-    counts = {
-        kind: replica.replicas
-        for kind, replica in job.spec.replica_specs.items()
-        if replica.replicas
-    }
+    """Return the bytes of the longest TF_CONFIG that a task of the job gets on a cluster.
+
+    The job counts as scaled to `maxReplicas`. If it became invalid only then, its tasks would run
+    on without anybody who starts them again.
+    """
+    counts = {kind: replica.replicas for kind, replica in job.spec.replica_specs.items()}
+    if (worker := job.spec.replica_specs.worker) is not None:
+        counts[ReplicaType.WORKER] = max(worker.replicas, worker.max_replicas or 0)
+    counts = {kind: count for kind, count in counts.items() if count}
     port = job.spec.cluster.port or names.DEFAULT_PORT
     suffix = f".{job.metadata.name}.{job.metadata.namespace}.svc.{job.spec.cluster.domain}:{port}"
     members = {kind: count for kind, count in counts.items() if kind is not ReplicaType.EVALUATOR}

@@ -10,7 +10,7 @@ from capstan_operator.api import names
 from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.status import Condition, ConditionType, Phase, TaskState, TaskStatus
 from capstan_operator.manifests import admitted
-from capstan_operator.reconcile import observe
+from capstan_operator.reconcile import observe, rows
 from capstan_operator.reconcile.policies import alike, failure, trouble
 from capstan_operator.reconcile.policies.trouble import Trouble
 from capstan_operator.report.failures import LastFailure
@@ -120,6 +120,11 @@ def _of_job(job: Job) -> Iterator[str]:
     elif job.is_local and not job.is_run and not job.is_over:
         yield "Run the job again, and it continues: capstanctl run JOB.yaml"
     elif job.status.phase is Phase.INVALID:
+        if rows.has_started(job.status):
+            yield (
+                "If the number of workers was changed, set it back, because tasks that end are not "
+                f"started again meanwhile: kubectl scale tjob {job.name}{job.flags} --replicas=N"
+            )
         yield f"Delete the job ({_command(job, 'delete')}), correct its file, and submit it again."
     elif job.status.phase is Phase.FAILED:
         yield _after_failure(job, conditions.get("Failed"))
