@@ -120,12 +120,7 @@ def _of_job(job: Job) -> Iterator[str]:
     elif job.is_local and not job.is_run and not job.is_over:
         yield "Run the job again, and it continues: capstanctl run JOB.yaml"
     elif job.status.phase is Phase.INVALID:
-        if rows.has_started(job.status):
-            yield (
-                "If the number of workers was changed, set it back, because tasks that end are not "
-                f"started again meanwhile: kubectl scale tjob {job.name}{job.flags} --replicas=N"
-            )
-        yield f"Delete the job ({_command(job, 'delete')}), correct its file, and submit it again."
+        yield from _of_invalid_spec(job)
     elif job.status.phase is Phase.FAILED:
         yield _after_failure(job, conditions.get("Failed"))
     else:
@@ -135,6 +130,15 @@ def _of_job(job: Job) -> Iterator[str]:
             yield f"If it should train by now, read what the tasks wrote: {_command(job, 'logs')}"
             if not job.is_local:
                 yield _BLOCKED
+
+
+def _of_invalid_spec(job: Job) -> Iterator[str]:
+    if rows.has_started(job.status):
+        yield (
+            "If the number of workers was changed, set it back, because tasks that end are not "
+            f"started again meanwhile: kubectl scale tjob {job.name}{job.flags} --replicas=N"
+        )
+    yield f"Delete the job ({_command(job, 'delete')}), correct its file, and submit it again."
 
 
 def _of_silence(job: Job) -> Iterator[str]:
