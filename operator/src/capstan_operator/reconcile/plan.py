@@ -31,7 +31,15 @@ from capstan_operator.reconcile import (
 from capstan_operator.reconcile.actions import Announce, NewsType, Plan, changed
 from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Observed, Obstacle
 from capstan_operator.reconcile.passes import Pass
-from capstan_operator.reconcile.policies import clock, deadline, restart, stall, success, trouble
+from capstan_operator.reconcile.policies import (
+    clock,
+    deadline,
+    overridden,
+    restart,
+    stall,
+    success,
+    trouble,
+)
 from capstan_operator.reconcile.policies.failure import Failure
 
 
@@ -118,6 +126,7 @@ def _go_on(
 ) -> Plan:
     """Make the moves of a job that goes on. `late` is its next deadline."""
     news = (
+        *_first_news(this),
         *_scaling_news(this.before, after),
         *news,
         *trouble.news(this.before.tasks, after.tasks),
@@ -138,16 +147,16 @@ def _suspend(this: Pass, updated: Status, why: suspend.Why) -> Plan:
     table = tuple(rows.stop(row, this.view_of(row), this.now) for row in updated.tasks)
     stopped = updated.model_copy(update={"tasks": table, "start_time": None})
     moved = moves.suspend(this.job, stopped, this.views)
-    news: tuple[Announce, ...] = ()
+    news = _first_news(this)
     if moved.remaining:
         after = aggregate.suspending(stopped, moved.remaining, this.now)
         if this.before.phase is not Phase.SUSPENDED:
             line = f"{why.line}; the tasks are stopped, the parameter servers last"
-            news = (Announce(NewsType.NORMAL, "Suspending", line),)
+            news = (*news, Announce(NewsType.NORMAL, "Suspending", line))
     else:
         after = aggregate.suspended(stopped, why.reason, why.line, this.now)
         if not _is_suspended(this.before):
-            news = (Announce(NewsType.NORMAL, "Suspended", "no task runs"),)
+            news = (*news, Announce(NewsType.NORMAL, "Suspended", "no task runs"))
     return this.outcome(after, moved.actions, news)
 
 
@@ -170,6 +179,11 @@ def _refuse(this: Pass, message: str) -> Plan:
     generation = this.job.metadata.generation
     refused = this.before.model_copy(update={"observed_generation": generation})
     return invalid.refused(this.before, refused, TEMPLATE_INVALID, message, this.now)
+
+
+def _first_news(this: Pass) -> tuple[Announce, ...]:
+    """Return the news about a job as it is written, if this is its first pass."""
+    return () if this.before.tasks else overridden.news(this.job)
 
 
 def _scaling_news(before: Status, after: Status) -> tuple[Announce, ...]:
