@@ -52,6 +52,13 @@ from capstan.contrib.distributions.inverse_gamma import (
 from capstan.contrib.distributions.logistic import Logistic as Logistic
 from capstan.contrib.distributions.mixture import Mixture as Mixture
 from capstan.contrib.distributions.mixture_same_family import MixtureSameFamily as MixtureSameFamily
+from capstan.contrib.distributions.moving_stats import (
+    assign_log_moving_mean_exp as assign_log_moving_mean_exp,
+)
+from capstan.contrib.distributions.moving_stats import (
+    assign_moving_mean_variance as assign_moving_mean_variance,
+)
+from capstan.contrib.distributions.moving_stats import moving_mean_variance as moving_mean_variance
 from capstan.contrib.distributions.mvn_diag import MultivariateNormalDiag as MultivariateNormalDiag
 from capstan.contrib.distributions.mvn_diag import (
     MultivariateNormalDiagWithSoftplusScale as MultivariateNormalDiagWithSoftplusScale,
@@ -61,6 +68,12 @@ from capstan.contrib.distributions.mvn_tril import (
 )
 from capstan.contrib.distributions.mvn_tril import MultivariateNormalTriL as MultivariateNormalTriL
 from capstan.contrib.distributions.negative_binomial import NegativeBinomial as NegativeBinomial
+from capstan.contrib.distributions.normal_conjugates import (
+    normal_conjugates_known_scale_posterior as normal_conjugates_known_scale_posterior,
+)
+from capstan.contrib.distributions.normal_conjugates import (
+    normal_conjugates_known_scale_predictive as normal_conjugates_known_scale_predictive,
+)
 from capstan.contrib.distributions.one_hot_categorical import OneHotCategorical as OneHotCategorical
 from capstan.contrib.distributions.parameters import fill_triangular as fill_triangular
 from capstan.contrib.distributions.parameters import (
@@ -72,6 +85,9 @@ from capstan.contrib.distributions.parameters import (
 )
 from capstan.contrib.distributions.parameters import softplus_inverse as softplus_inverse
 from capstan.contrib.distributions.poisson import Poisson as Poisson
+from capstan.contrib.distributions.quantized_distribution import (
+    QuantizedDistribution as QuantizedDistribution,
+)
 from capstan.contrib.distributions.relaxed_bernoulli import RelaxedBernoulli as RelaxedBernoulli
 from capstan.contrib.distributions.relaxed_one_hot_categorical import (
     ExpRelaxedOneHotCategorical as ExpRelaxedOneHotCategorical,
@@ -80,9 +96,12 @@ from capstan.contrib.distributions.relaxed_one_hot_categorical import (
     RelaxedOneHotCategorical as RelaxedOneHotCategorical,
 )
 from capstan.contrib.distributions.sample_stats import percentile as percentile
+from capstan.contrib.distributions.seed_stream import SeedStream as SeedStream
 from capstan.contrib.distributions.transformed_distribution import (
     TransformedDistribution as TransformedDistribution,
 )
+from capstan.contrib.distributions.vector_diag import VectorExponentialDiag as VectorExponentialDiag
+from capstan.contrib.distributions.vector_diag import VectorLaplaceDiag as VectorLaplaceDiag
 from capstan.contrib.distributions.wishart import WishartCholesky as WishartCholesky
 from capstan.contrib.distributions.wishart import WishartFull as WishartFull
 from capstan.core import public

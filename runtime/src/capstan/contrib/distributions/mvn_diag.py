@@ -45,7 +45,7 @@ class MultivariateNormalDiag(families.OfVectors):
             )
         with scoped(None, name, (loc, scale_diag, scale_identity_multiplier)) as scope:
             self._loc = None if loc is None else convert.convert_to_tensor(loc, name="loc")
-            self._scale = _scale(self._loc, scale_diag, scale_identity_multiplier)
+            self._scale = diagonal_scale(self._loc, scale_diag, scale_identity_multiplier)
             if self._scale.shape.ndims == 0 or (
                 self._loc is not None and self._loc.shape.ndims == 0
             ):
@@ -111,7 +111,7 @@ class MultivariateNormalDiag(families.OfVectors):
         return raw.MatrixDiag(self._variance())
 
 
-def _scale(loc: Any, diagonal: Any, multiplier: Any) -> Any:
+def diagonal_scale(loc: Any, diagonal: Any, multiplier: Any) -> Any:
     """Return the standard deviations, with an axis for the elements of a vector."""
     kind = None if loc is None else loc.dtype.base_dtype
     if diagonal is not None:
