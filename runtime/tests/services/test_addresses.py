@@ -92,3 +92,8 @@ def test_a_session_refuses_a_target_without_host_and_port(target: str) -> None:
     message = "No session factory registered.*use '' or 'grpc://host:port'"
     with pytest.raises(tf.errors.NotFoundError, match=message):
         tf.Session(target)
+
+
+def test_a_server_without_a_cluster_says_where_it_comes_from() -> None:
+    with pytest.raises(ValueError, match=r"the cluster has no task; set TF_CONFIG"):
+        tf.train.Server(tf.train.ClusterSpec({}))
