@@ -4,8 +4,8 @@ from capstan.api.ragged.constants import constant, constant_value, placeholder
 from capstan.api.ragged.joining import stack
 from capstan.api.ragged.mapping import map_flat_values
 from capstan.api.ragged.masking import boolean_mask, stack_dynamic_partitions
-from capstan.api.ragged.partition import row_splits_to_segment_ids, segment_ids_to_row_splits
 from capstan.api.ragged.ranges import range
+from capstan.api.ragged.row_ids import row_splits_to_segment_ids, segment_ids_to_row_splits
 from capstan.api.ragged.value import RaggedTensorValue
 
 __all__ = [

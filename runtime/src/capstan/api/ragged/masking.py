@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.api import check_ops, gather_ops, math_ops, ordering_ops, reduce_ops
-from capstan.api.ragged import arrays, gather, mapping, partition, segments, tensor
+from capstan.api.ragged import arrays, gather, mapping, partition, row_ids, segments, tensor
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -60,7 +60,7 @@ def _by_ragged(data: Any, mask: Any, dtype: dtypes.DType) -> Any:
 
 def _of_rows(data: Any, mask: Any) -> Any:
     lengths = gather_ops.boolean_mask(data.row_lengths(), mask)
-    rows = partition.row_splits_to_segment_ids(data.row_splits)
+    rows = row_ids.row_splits_to_segment_ids(data.row_splits)
     values = boolean_mask(data.values, gather_ops.gather(mask, rows))
     return tensor.rows_of(values, partition.splits_of(lengths))
 

@@ -4,7 +4,7 @@
 from typing import Any
 
 from capstan.api import array_ops, gather_ops, math_ops, reduce_ops
-from capstan.api.ragged import partition
+from capstan.api.ragged import partition, row_ids
 from capstan.api.ragged.parts import Parts
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
@@ -19,7 +19,7 @@ class Rows(Parts):
         if self._rows.value_rowids is not None:
             return self._rows.value_rowids
         with scoped(name, "RaggedValueRowIds", (self,)):
-            return partition.row_splits_to_segment_ids(self.row_splits)
+            return row_ids.row_splits_to_segment_ids(self.row_splits)
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Any, ...]:
         """Return the row ids of each ragged axis, the first axis first."""

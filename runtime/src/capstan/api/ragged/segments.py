@@ -14,7 +14,7 @@ from capstan.api import (
     reduce_ops,
     segment_ops,
 )
-from capstan.api.ragged import mapping, partition, ranges, tensor
+from capstan.api.ragged import mapping, partition, ranges, row_ids, tensor
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -153,7 +153,7 @@ def _along(reduce: Callable[..., Any], aggregate: Aggregate, data: Any, axis: in
         return data.with_values(_along(reduce, aggregate, data.values, axis - 1))
     if axis == 1:
         count = raw.Size(data.row_splits) - 1
-        rows = partition.row_splits_to_segment_ids(data.row_splits)
+        rows = row_ids.row_splits_to_segment_ids(data.row_splits)
         return aggregated(aggregate, data.values, rows, count)
     lengths = partition.lengths_of(data.row_splits)
     widest = raw.Maximum(reduce_ops.reduce_max(lengths), 0)
