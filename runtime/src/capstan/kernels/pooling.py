@@ -13,14 +13,14 @@ from capstan.core import windows
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import largest_in_windows, pool_passes
-from capstan.kernels.memory import is_on_host, numbers
+from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
 
 Places = tuple[slice, ...]
 
 
-def _windows(node: NodeContext, shape: tuple[int, ...]) -> tuple[windows.Windows, ...]:
+def windows_over(node: NodeContext, shape: tuple[int, ...]) -> tuple[windows.Windows, ...]:
     """Return the windows over each axis of a tensor.
 
     Raises:
@@ -62,7 +62,7 @@ def _check_channels(node: NodeContext, shape: tuple[int, ...]) -> None:
     raise errors.UnimplementedError(None, None, fault)
 
 
-def _within_images(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
+def within_images(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
     """Return a `make` that refuses a node with windows over several images or volumes.
 
     The node fails before the step runs, as in TensorFlow.
@@ -78,17 +78,19 @@ def _within_images(make: Callable[[NodeContext], Function]) -> Callable[[NodeCon
     return make_checked
 
 
-def _counts(axes: tuple[windows.Windows, ...]) -> tuple[int, ...]:
+def output_shape(axes: tuple[windows.Windows, ...]) -> tuple[int, ...]:
+    """Return the number of windows along each axis."""
     return tuple(axis.count for axis in axes)
 
 
-def _places(axes: tuple[windows.Windows, ...]) -> Iterator[tuple[Places, Places]]:
+def places_in(axes: tuple[windows.Windows, ...]) -> Iterator[tuple[Places, Places]]:
     """For each place in a window, yield the outputs that have it, and the elements there."""
     for parts in itertools.product(*(tuple(axis.inside()) for axis in axes)):
         yield tuple(part[1] for part in parts), tuple(part[2] for part in parts)
 
 
-def _check_like(name: str, value: Array, shape: tuple[int, ...]) -> None:
+def check_like(name: str, value: Array, shape: tuple[int, ...]) -> None:
+    """Raise InvalidArgumentError, which says `name`, if an array does not have the shape."""
     if value.shape != shape:
         raise invalid(f"{name} must have the shape {show(shape)}, but has {show(value.shape)}")
 
@@ -98,12 +100,12 @@ def _max(node: NodeContext) -> Function:
     lowest = dtype.as_numpy_dtype(dtype.min)
 
     def max_pool(x: Array) -> Array:
-        axes = _windows(node, x.shape)
+        axes = windows_over(node, x.shape)
         if is_on_host(x) and any(axis.width > axis.stride for axis in axes):
             return largest_in_windows.largest(x, axes, lowest)
-        result = np.empty_like(x, shape=_counts(axes))
+        result = np.empty_like(x, shape=output_shape(axes))
         is_first = True
-        for outputs, elements in _places(axes):
+        for outputs, elements in places_in(axes):
             part, target = x[elements], result[outputs]
             # TensorFlow starts with the lowest finite number, and a NaN is not above any number.
             if is_first and part.shape == result.shape:
@@ -133,7 +135,7 @@ def _chosen(
     `is_left` is true for the windows whose element is looked for. In the end it is true for those
     of them that hold no element like the largest.
     """
-    for outputs, elements in _places(axes):
+    for outputs, elements in places_in(axes):
         left = is_left[outputs]
         is_chosen = np.equal(x[elements], largest[outputs])
         np.logical_and(is_chosen, left, is_chosen)
@@ -181,9 +183,9 @@ def _max_grad_of_images(node: NodeContext) -> Function:
 def _checked_windows(
     node: NodeContext, x: Array, largest: Array, grad: Array
 ) -> tuple[windows.Windows, ...]:
-    axes = _windows(node, x.shape)
+    axes = windows_over(node, x.shape)
     for name, value in (("orig_output", largest), ("grad", grad)):
-        _check_like(name, value, _counts(axes))
+        check_like(name, value, output_shape(axes))
     return axes
 
 
@@ -216,9 +218,9 @@ def _add_chosen(target: Array, grad: Array, is_chosen: Array) -> None:
 
 def _max_grad_grad(node: NodeContext) -> Function:
     def max_grad_grad(x: Array, largest: Array, grad: Array) -> Array:
-        axes = _windows(node, x.shape)
-        _check_like("orig_output", largest, _counts(axes))
-        _check_like("grad", grad, x.shape)
+        axes = windows_over(node, x.shape)
+        check_like("orig_output", largest, output_shape(axes))
+        check_like("grad", grad, x.shape)
         result = np.zeros_like(largest)
         is_left = np.ones_like(largest, dtype=bool)
         for outputs, elements, is_chosen in _chosen(axes, x, largest, is_left):
@@ -248,10 +250,10 @@ def _mean(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
 
     def mean(x: Array) -> Array:
-        axes = _windows(node, x.shape)
+        axes = windows_over(node, x.shape)
         wide = np.float32 if dtype is np.float16 else dtype
-        result = np.zeros_like(x, shape=_counts(axes), dtype=wide)
-        for outputs, elements in _places(axes):
+        result = np.zeros_like(x, shape=output_shape(axes), dtype=wide)
+        for outputs, elements in places_in(axes):
             target = result[outputs]
             np.add(target, x[elements], target)
         np.divide(result, _sizes(node, axes, wide), result)
@@ -264,90 +266,16 @@ def _mean_grad(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
 
     def mean_grad(sizes: Array, grad: Array) -> Array:
-        axes = _windows(node, tuple(vector(sizes, "orig_input_shape")))
-        _check_like("grad", grad, _counts(axes))
+        axes = windows_over(node, tuple(vector(sizes, "orig_input_shape")))
+        check_like("grad", grad, output_shape(axes))
         share = np.divide(grad, _sizes(node, axes, dtype))
         result = np.zeros_like(grad, shape=tuple(axis.size for axis in axes))
-        for outputs, elements in _places(axes):
+        for outputs, elements in places_in(axes):
             target = result[elements]
             np.add(target, share[outputs], target)
         return result
 
     return mean_grad
-
-
-def _elements(node: NodeContext, x: Array) -> Array:
-    """Return the number of each element in its image, or in the batch if the node says so."""
-    if node.attrs["include_batch_in_index"]:
-        return numbers(x.size, x).reshape(x.shape)
-    size = int(np.prod(x.shape[1:]))
-    return np.broadcast_to(numbers(size, x).reshape(1, *x.shape[1:]), x.shape)
-
-
-def _max_with_argmax(node: NodeContext) -> Function:
-    index = node.output_dtypes[1].as_numpy_dtype
-
-    def max_with_argmax(x: Array) -> tuple[Array, Array]:
-        axes = _windows(node, x.shape)
-        positions = _elements(node, x)
-        largest = np.zeros_like(x, shape=_counts(axes))
-        chosen = np.full_like(largest, -1, np.int64)
-        is_full = False
-        for index_of_place, (outputs, elements) in enumerate(_places(axes)):
-            part, found = x[elements], positions[elements]
-            if index_of_place == 0 and part.shape == largest.shape:
-                largest[...], chosen[...], is_full = part, found, True
-                continue
-            target, places = largest[outputs], chosen[outputs]
-            is_better = np.less(target, part)
-            if not is_full:
-                # Unlike MaxPool, TensorFlow takes a NaN if it is the first element of a window.
-                np.logical_or(is_better, np.less(places, 0), is_better)
-            largest[outputs] = np.where(is_better, part, target)
-            chosen[outputs] = np.where(is_better, found, places)
-        return largest, chosen.astype(index)
-
-    return max_with_argmax
-
-
-def _in_batch(node: NodeContext, x: Array, argmax: Array) -> Array:
-    """Return the number in the batch of each element that `argmax` names, one row for each image.
-
-    Raises:
-        InvalidArgumentError: a number is not that of an element.
-    """
-    places = argmax.reshape(len(x), -1) if len(x) else argmax.reshape(0, 0)
-    if not node.attrs["include_batch_in_index"]:
-        size = int(np.prod(x.shape[1:]))
-        places = np.add(places, numbers(len(x), places)[:, np.newaxis] * size)
-    if places.size and not bool(np.all((places >= 0) & (places < x.size))):
-        raise invalid(f"argmax must be the numbers of elements of the input {show(x.shape)}")
-    return places
-
-
-def _grad_with_argmax(node: NodeContext) -> Function:
-    def grad_with_argmax(x: Array, grad: Array, argmax: Array) -> Array:
-        shape = _counts(_windows(node, x.shape))
-        for name, value in (("grad", grad), ("argmax", argmax)):
-            _check_like(name, value, shape)
-        places = _in_batch(node, x, argmax)
-        result = np.zeros_like(x)
-        np.add.at(result.reshape(-1), places.reshape(-1), grad.reshape(-1))
-        return result
-
-    return grad_with_argmax
-
-
-def _grad_grad_with_argmax(node: NodeContext) -> Function:
-    def grad_grad_with_argmax(x: Array, grad: Array, argmax: Array) -> Array:
-        shape = _counts(_windows(node, x.shape))
-        for name, value, wanted in (("grad", grad, x.shape), ("argmax", argmax, shape)):
-            _check_like(name, value, wanted)
-        places = _in_batch(node, x, argmax)
-        chosen: Array = np.take(grad.reshape(-1), places).reshape(shape)
-        return chosen
-
-    return grad_grad_with_argmax
 
 
 def _sizes_given(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
@@ -361,7 +289,7 @@ def _sizes_given(make: Callable[[NodeContext], Function]) -> Callable[[NodeConte
                 if sizes.size != 4:
                     raise invalid(f"Sliding window {text} field must specify 4 dimensions")
                 attrs[name] = sizes.reshape(-1).tolist()
-            return _within_images(make)(replace(node, attrs=attrs))(*operands)
+            return within_images(make)(replace(node, attrs=attrs))(*operands)
 
         return pool
 
@@ -375,15 +303,12 @@ for _op, _make in (
     ("AvgPool{}Grad", _mean_grad),
 ):
     for _kind in ("", "3D"):
-        register(Kernel(_op.format(_kind), _within_images(_make)))
-register(Kernel("MaxPoolGrad", _within_images(_max_grad_of_images)))
-register(Kernel("MaxPool3DGrad", _within_images(_max_grad)))
+        register(Kernel(_op.format(_kind), within_images(_make)))
+register(Kernel("MaxPoolGrad", within_images(_max_grad_of_images)))
+register(Kernel("MaxPool3DGrad", within_images(_max_grad)))
 for _op, _make in (
     ("MaxPoolV2", _max),
     ("MaxPoolGradV2", _max_grad_of_images),
     ("MaxPoolGradGradV2", _max_grad_grad),
 ):
     register(Kernel(_op, _sizes_given(_make)))
-register(Kernel("MaxPoolWithArgmax", _within_images(_max_with_argmax)))
-register(Kernel("MaxPoolGradWithArgmax", _within_images(_grad_with_argmax)))
-register(Kernel("MaxPoolGradGradWithArgmax", _within_images(_grad_grad_with_argmax)))
