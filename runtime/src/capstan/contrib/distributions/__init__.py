@@ -63,6 +63,9 @@ from capstan.contrib.distributions.mvn_diag import MultivariateNormalDiag as Mul
 from capstan.contrib.distributions.mvn_diag import (
     MultivariateNormalDiagWithSoftplusScale as MultivariateNormalDiagWithSoftplusScale,
 )
+from capstan.contrib.distributions.mvn_low_rank import (
+    MultivariateNormalDiagPlusLowRank as MultivariateNormalDiagPlusLowRank,
+)
 from capstan.contrib.distributions.mvn_tril import (
     MultivariateNormalFullCovariance as MultivariateNormalFullCovariance,
 )

@@ -31,6 +31,7 @@ class BaseMonitor:
     def __init__(self) -> None:
         self._estimator: Any = None
         self._max_steps: int | None = None
+        self._current_epoch: int | None = None
 
     @property
     def run_on_all_workers(self) -> bool:
@@ -47,6 +48,28 @@ class BaseMonitor:
 
     def end(self, session: Any = None) -> None:
         """Called at the end of training."""
+
+    def epoch_begin(self, epoch: int) -> None:
+        """Called by programs at the start of an epoch. As in TensorFlow, no estimator calls it.
+
+        Raises:
+            ValueError: an epoch has not ended, or the number is negative.
+        """
+        if self._current_epoch is not None:
+            raise ValueError("epoch_begin called twice without epoch_end.")
+        if epoch < 0:
+            raise ValueError(f"Invalid epoch {epoch}.")
+        self._current_epoch = epoch
+
+    def epoch_end(self, epoch: int) -> None:
+        """Called by programs at the end of an epoch.
+
+        Raises:
+            ValueError: another epoch has begun, or none.
+        """
+        if self._current_epoch != epoch:
+            raise ValueError(f"epoch_end expected {self._current_epoch} but got {epoch}.")
+        self._current_epoch = None
 
     def step_begin(self, step: int) -> list[Any]:
         """Called before a step. Return tensors, or their names, that the step also computes."""
