@@ -17,6 +17,7 @@ from capstan_operator.manifests import (
     certificates,
     cluster,
     cluster_file,
+    host_network,
     labels,
     volume_claim,
 )
@@ -174,6 +175,8 @@ def _spec(
         claim = {"claimName": volume_claim.mounted(job, checkpoint)}
         volume = {"name": CHECKPOINT_VOLUME, "persistentVolumeClaim": claim}
         spec["volumes"].append(volume)
+    port = None if task.type is ReplicaType.EVALUATOR else cluster.port(job)
+    spec = host_network.prepared(spec, job.replica(task.type).template.trainer_index, port)
     return affinity.spread(job, task.type, spec)
 
 
