@@ -41,6 +41,18 @@ def test_a_task_that_fails_twice_on_its_node_continues_on_another_one(story: Sto
     wait.until(lambda: any(why in note for note in story.notes("Restarting")))
 
 
+def test_no_two_tasks_in_the_network_of_their_nodes_share_a_node(story: Story) -> None:
+    """The second would find the port of its task in use."""
+    count = len(story.kubelet.nodes) + 1
+    story.submit(job(worker=replica(count, pod={"hostNetwork": True})))
+    status = story.until(
+        lambda status: "free ports" in condition(status, "PodsScheduled").get("message", "")
+    )
+    assert status["summary"]["workers"].endswith(f"/{count}")
+    nodes = [pod["spec"].get("nodeName") for pod in story.pods().values()]
+    assert sorted(filter(None, nodes)) == sorted(story.kubelet.nodes)
+
+
 # Kueue itself does not run here. A story removes the gates of pods, as Kueue does at an admission.
 
 
