@@ -74,6 +74,7 @@ def test_a_call_that_returns_nothing_is_refused(kind: Any) -> None:
         Forgets()(tf.ones([2]))
 
 
-def test_a_weight_takes_no_unknown_arguments() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_weight_takes_no_unknown_arguments(kind: Any) -> None:
     with pytest.raises(TypeError, match="Unknown keyword argument: initialiser"):
-        tf.layers.Layer().add_weight("w", [2], initialiser="zeros")
+        kind().add_weight("w", [2], initialiser="zeros")

@@ -148,3 +148,19 @@ def test_a_target_tensor_that_is_a_placeholder_is_fed() -> None:
     assert model.train_on_batch(X, Y) == pytest.approx(reference.step(X, Y), rel=1e-4)
     with pytest.raises(TypeError, match="a list, a tuple, a dictionary or a single tensor"):
         model.compile("sgd", "mse", target_tensors=set())
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        lambda model, data: model.fit(data, verbose=0),
+        lambda model, data: model.fit(ONES, ONES[:, :2], verbose=0, validation_data=data),
+        lambda model, data: model.evaluate(data, verbose=0),
+        lambda model, data: model.predict(data.map(lambda x, y: x)),
+    ],
+    ids=["fit", "validation", "evaluate", "predict"],
+)
+def test_a_dataset_without_end_needs_a_number_of_steps(train: Any) -> None:
+    endless = tf.data.Dataset.from_tensors((ONES, ONES[:, :2])).repeat()
+    with pytest.raises(ValueError, match="infinitely repeating dataset"):
+        train(wide("mse"), endless)

@@ -106,7 +106,11 @@ class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
 
         Raises:
             ValueError: the type of the variable has no default initializer.
+            TypeError: there is an argument that no variable has.
         """
+        unknown = sorted(kwargs.keys() - {"collections", "experimental_autocast"})
+        if unknown:
+            raise TypeError(f"Unknown keyword argument: {', '.join(unknown)}")
         kind = dtypes.as_dtype(dtype or self._dtype or settings.SETTINGS.floatx)
         if self._dtype is None:
             self._dtype = kind.base_dtype

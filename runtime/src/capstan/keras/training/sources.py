@@ -63,6 +63,9 @@ class Dataset:
     """Batches of a dataset of `tf.data`, of `steps` batches a pass, or to its end if it is None.
 
     With `steps`, a pass goes on where the pass before it ended, unless `restarts` is true.
+
+    Raises:
+        ValueError: `steps` is None, and the dataset repeats for ever.
     """
 
     samples: int | None = None
@@ -81,6 +84,14 @@ class Dataset:
         self._names = dataclasses.replace(names, expected=(), shapes=())
         self._class_weight, self._restarts = class_weight, restarts or steps is None
         is_iterator = isinstance(source, data.Iterator)
+        if steps is None and not is_iterator:
+            size = session.run(data.experimental.cardinality(source))
+            if size == data.experimental.INFINITE_CARDINALITY:
+                raise ValueError(
+                    "When passing an infinitely repeating dataset, you must specify the number of "
+                    "steps: `steps_per_epoch` for `fit`, `validation_steps` for its validation, and "
+                    "`steps` for `evaluate` and `predict`."
+                )
         iterator = source if is_iterator else data.make_initializable_iterator(source)
         self._next = iterator.get_next()
         self._start = None if is_iterator else iterator.initializer
