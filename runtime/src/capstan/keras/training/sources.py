@@ -89,8 +89,8 @@ class Dataset:
             if size == data.experimental.INFINITE_CARDINALITY:
                 raise ValueError(
                     "When passing an infinitely repeating dataset, you must specify the number of "
-                    "steps: `steps_per_epoch` for `fit`, `validation_steps` for its validation, and "
-                    "`steps` for `evaluate` and `predict`."
+                    "steps: `steps_per_epoch` of `fit`, `validation_steps` for its validation, or "
+                    "`steps` of `evaluate` and `predict`."
                 )
         iterator = source if is_iterator else data.make_initializable_iterator(source)
         self._next = iterator.get_next()
