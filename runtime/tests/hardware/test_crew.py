@@ -10,8 +10,9 @@ from capstan.hardware import blas, crew
 
 @pytest.fixture(autouse=True)
 def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let products have four threads, on any machine."""
+    """Let products have four threads, and helpers that were never late, on any machine."""
     monkeypatch.setattr(blas, "threads", lambda: 4)
+    crew._crew.cache_clear()
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 2, 3, 100])
@@ -52,13 +53,58 @@ def test_a_caller_computes_alone_while_all_helpers_are_busy() -> None:
         release.wait()
 
     for number in range(len(busy)):
-        crew._helpers().start(lambda number=number: occupy(number))
+        crew._crew()._threads.start(lambda number=number: occupy(number))
     for semaphore in busy:
         semaphore.acquire()
     done: list[int] = []
     crew.share(done.append, 10)
     release.set()
     assert done == list(range(10))
+
+
+def test_a_caller_whose_helper_was_late_works_alone_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(crew, "_LATE", 0)
+    monkeypatch.setattr(crew, "_PAUSES", (600.0, 600.0))
+    caller = threading.get_ident()
+    begun, release = threading.Event(), threading.Event()
+
+    def work(_: int) -> None:
+        if threading.get_ident() == caller:
+            begun.wait()
+            threading.Timer(0.05, release.set).start()
+        else:
+            begun.set()
+            release.wait()
+
+    crew.share(work, 2)
+    workers: set[int] = set()
+    crew.share(lambda _: workers.add(threading.get_ident()), 1000)
+    assert workers == {caller}
+
+
+PAUSES = [
+    pytest.param([(0.0, 0.0005, 0.0004)], 0.001, False, id="a short wait"),
+    pytest.param([(0.0, 0.02, 0.001)], 0.04, True, id="a long wait"),
+    pytest.param([(0.0, 0.02, 0.001)], 0.06, False, id="after the pause"),
+    pytest.param([(0.0, 0.02, 0.001), (0.1, 0.02, 0.001)], 0.19, True, id="late twice"),
+    pytest.param(
+        [(0.0, 0.02, 0.001), (0.1, 0.0, 0.001), (0.2, 0.02, 0.001)], 0.26, False, id="late again"
+    ),
+    pytest.param([(float(at), 1.0, 0.001) for at in range(20)], 20.1, False, id="at most a second"),
+    pytest.param([(0.0, 0.02, 0.01)], 0.001, False, id="long pieces"),
+]
+
+
+@pytest.mark.parametrize(("notes", "now", "expected"), PAUSES)
+def test_pauses_follow_helpers_that_are_late(
+    notes: list[tuple[float, float, float]], now: float, expected: bool
+) -> None:
+    pauses = crew.Pauses()
+    for note in notes:
+        pauses.note(*note)
+    assert pauses.is_on(now) == expected
 
 
 def test_work_may_share_work_of_its_own() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capstan.hardware import blas, cpu_products, narrow_products
+from capstan.hardware import cpu_products, narrow_products, products
 
 ORDERS = {"rows": np.ascontiguousarray, "columns": np.asfortranarray}
 
@@ -67,12 +67,6 @@ def test_products_for_which_a_blas_is_slow(
     assert found == (expected and cpu_products.is_fast())
 
 
-def test_a_product_that_may_be_narrow_is_left_to_the_choice_at_each_call() -> None:
-    assert blas.matmul_of((16, 256), (256, 256)) is blas.matmul
-    assert blas.matmul_of((None, 256), (256, 256)) is blas.matmul
-    assert blas.matmul_of((512, 256), (256, 256)) is np.matmul
-
-
 def test_matrices_that_do_not_fit_are_refused_as_before() -> None:
     with pytest.raises(ValueError, match="mismatch"):
-        blas.matmul(integers(1, 16, 300), WIDE)
+        products.matmul(integers(1, 16, 300), WIDE)

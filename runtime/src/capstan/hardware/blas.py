@@ -1,9 +1,4 @@
-"""The threads of NumPy's BLAS, and products of matrices that use only one of them.
-
-OpenBLAS divides a product among its threads as soon as one thread would need some microseconds for
-it. A thread that sleeps takes longer than that to wake. If other programs keep the cores busy, the
-product waits for a core, often for milliseconds.
-"""
+"""The threads of NumPy's BLAS, and calls that use only one of them."""
 
 import ctypes
 import functools
@@ -12,26 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
-from capstan.core.arrays import Array
-from capstan.core.shapes import Shape
-from capstan.hardware import narrow_products, processors
-
-_DIVIDED: Final = 1 << 18
-"""OpenBLAS divides products with more multiplications (interface/gemm.c)."""
-
-_LARGE: Final = 1 << 20
-"""A product with more multiplications takes some 15 microseconds or more in one thread. Several
-threads are then faster, if each has a core for itself. The limit is a compromise: on busy cores,
-one thread was faster even for products that are 16 times as large."""
-
-_SHALLOW: Final = 32
-"""The sums of a product are so short if it is the gradient of weights over a small batch. It then
-takes about as long to write the result as to compute it, and more threads help less."""
-
-_LARGE_SHALLOW: Final = 1 << 24
-"""The limit for shallow products, as `_LARGE`, divided by the number of threads."""
+from capstan.hardware import processors
 
 
 @functools.cache
@@ -63,54 +39,6 @@ def alone(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function of NumPy whose products are computed in the calling thread."""
     single = _single()
     return function(*arguments) if single is None else single.call(function, *arguments)
-
-
-def matmul(left: Array, right: Array, out: Array | None = None) -> Any:
-    """Return `np.matmul(left, right, out)`. A small product is computed in the calling thread."""
-    if left.ndim > 1 and right.ndim > 1:
-        if _is_small(left.shape, right.shape):
-            return alone(np.matmul, left, right, out)
-        if _is_narrow(left, right):
-            return narrow_products.multiply(left, right, out)
-        if _is_shallow(left.shape, right.shape, None):
-            return alone(np.matmul, left, right, out)
-    return np.matmul(left, right, out)
-
-
-def matmul_of(left: Shape, right: Shape) -> Callable[..., Any]:
-    """Return `matmul`, or `np.matmul` if both do the same for arrays of these static shapes."""
-    if left is None or right is None or len(left) < 2 or len(right) < 2:
-        return matmul
-    sizes = *left[-2:], right[-1]
-    if None in sizes or _is_small(left, right):
-        return matmul
-    if narrow_products.may_serve(*sizes) or _is_shallow(left, right, 1):
-        return matmul
-    return np.matmul
-
-
-def _is_shallow(left: Any, right: Any, count: int | None) -> bool:
-    """Return whether OpenBLAS divides a product of such shapes, and one thread is fast enough.
-
-    `count` is the number of threads, or None for that of this process.
-    """
-    size = left[-2] * left[-1] * right[-1]
-    if left[-1] > _SHALLOW or size <= _DIVIDED:
-        return False
-    return bool(size * (count or threads()) <= _LARGE_SHALLOW)
-
-
-def _is_narrow(left: Array, right: Array) -> bool:
-    """Return whether a product has so few rows that a BLAS is slow."""
-    if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
-        return False
-    sizes = *left.shape, right.shape[1]
-    return narrow_products.may_serve(*sizes) and narrow_products.serves(left, right, threads())
-
-
-def _is_small(left: Any, right: Any) -> bool:
-    """Return whether OpenBLAS divides a product of such shapes, and one thread is fast enough."""
-    return bool(_DIVIDED < left[-2] * left[-1] * right[-1] <= _LARGE)
 
 
 class _Single:

@@ -9,7 +9,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation, dtypes, elementwise
 from capstan.core.arrays import Array
-from capstan.hardware import blas, costs, cpu_elementwise, device
+from capstan.hardware import costs, cpu_elementwise, device, products
 
 _ALIGNMENT = 64
 
@@ -76,7 +76,7 @@ class Cpu(device.Device):
         return np.array(value, order="C")
 
     def matmul(self, left: Array, right: Array, out: Array | None = None) -> Array:
-        product: Array = blas.matmul(left, right, out)
+        product: Array = products.matmul(left, right, out)
         return product
 
     def fuses(self, program: elementwise.Program) -> bool:

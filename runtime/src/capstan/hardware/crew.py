@@ -1,17 +1,29 @@
 """Threads that help a thread with a computation of many pieces.
 
-TensorFlow has a pool of threads for this (`Shard` in core/util/work_sharder.cc).
+TensorFlow has a pool of threads for this (`Shard` in core/util/work_sharder.cc). Here the caller
+works alone for a while if its helpers had to wait for cores that other programs keep busy.
 """
 
 import functools
 import os
 import threading
+import time
 from collections.abc import Callable
+from typing import Final
 
 from capstan.hardware import blas, threads
 
 Work = Callable[[int], None]
 """Computes the piece with this number. Threads compute different pieces at the same time."""
+
+_LATE: Final = 3
+"""A helper that takes this many times as long as the caller for a piece had to wait for a core."""
+
+_LEAST_WAIT: Final = 3e-4
+"""A shorter wait, in seconds, is no sign of busy cores."""
+
+_PAUSES: Final = (0.05, 1.0)
+"""The shortest and the longest time, in seconds, for which a caller works alone."""
 
 
 def share(work: Work, pieces: int) -> None:
@@ -25,12 +37,52 @@ def share(work: Work, pieces: int) -> None:
     if helpers < 1:
         for piece in range(pieces):
             work(piece)
-        return
-    job = _Job(work, pieces)
-    for _ in range(helpers):
-        _helpers().start(job.run)
-    job.run()
-    job.wait()
+    else:
+        _crew().share(work, pieces, helpers)
+
+
+class Pauses:
+    """When a caller works alone, because its helpers found the cores busy.
+
+    A pause is twice as long as the last one if the helpers were late again after it.
+    """
+
+    def __init__(self) -> None:
+        self._end = 0.0
+        self._length = 0.0
+
+    def is_on(self, now: float) -> bool:
+        return now < self._end
+
+    def note(self, now: float, waited: float, piece: float) -> None:
+        """Note how long a caller waited for its helpers in the end, and took for a piece."""
+        if waited <= max(_LATE * piece, _LEAST_WAIT):
+            self._length = 0.0
+            return
+        shortest, longest = _PAUSES
+        self._length = min(max(2 * self._length, shortest), longest)
+        self._end = now + self._length
+
+
+class _Crew:
+    """The helpers of a process."""
+
+    def __init__(self) -> None:
+        self._threads = threads.DaemonThreads(os.cpu_count() or 1, "capstan-crew")
+        self._pauses = Pauses()
+
+    def share(self, work: Work, pieces: int, helpers: int) -> None:
+        job = _Job(work, pieces)
+        start = time.perf_counter()
+        if not self._pauses.is_on(start):
+            for _ in range(helpers):
+                self._threads.start(job.run)
+        done = job.run()
+        middle = time.perf_counter()
+        job.wait()
+        if 0 < done < pieces:
+            now = time.perf_counter()
+            self._pauses.note(now, now - middle, (middle - start) / done)
 
 
 class _Job:
@@ -44,10 +96,12 @@ class _Job:
         self._lock = threading.Lock()
         self._end = threading.Event()
 
-    def run(self) -> None:
-        """Work on pieces until all are taken."""
+    def run(self) -> int:
+        """Work on pieces until all are taken. Return how many this thread has taken."""
+        taken = 0
         # `next` of a range is one step of the interpreter, so no two threads get the same piece.
         for piece in self._pieces:
+            taken += 1
             try:
                 if self._error is None:
                     self._work(piece)
@@ -57,6 +111,7 @@ class _Job:
                 self._left -= 1
                 if not self._left:
                     self._end.set()
+        return taken
 
     def wait(self) -> None:
         """Wait for the pieces that other threads have taken. Raise the first error."""
@@ -66,10 +121,10 @@ class _Job:
 
 
 @functools.cache
-def _helpers() -> threads.DaemonThreads:
-    return threads.DaemonThreads(os.cpu_count() or 1, "capstan-crew")
+def _crew() -> _Crew:
+    return _Crew()
 
 
 # A child does not have the threads of its parent.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_helpers.cache_clear)
+    os.register_at_fork(after_in_child=_crew.cache_clear)

@@ -23,22 +23,18 @@ _WORK: Final = range((1 << 19) + 1, (1 << 26) + 1)
 BLAS is faster from fewer multiplications on."""
 
 
-def may_serve(rows: int | None, depth: int | None, columns: int | None) -> bool:
-    """Return whether `serves` may take matrices of these sizes. None is any size."""
-    if rows is None or depth is None or columns is None:
-        return True
-    return rows in _ROWS and columns >= _FEWEST_COLUMNS and rows * depth * columns in _WORK
-
-
 def serves(left: Array, right: Array, threads: int) -> bool:
     """Return whether `multiply` is faster than a BLAS with so many threads.
 
     The arguments are matrices of equal depths.
     """
     (rows, depth), columns = left.shape, right.shape[1]
+    size = rows * depth * columns
     return (
-        may_serve(rows, depth, columns)
-        and rows * depth * columns * threads in _WORK
+        rows in _ROWS
+        and columns >= _FEWEST_COLUMNS
+        and size in _WORK
+        and size * threads in _WORK
         and right.size <= _MOST_WEIGHTS
         and left.dtype == right.dtype
         and left.dtype.char in "fd"

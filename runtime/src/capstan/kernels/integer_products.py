@@ -6,7 +6,7 @@ import numpy as np
 
 from capstan.core import dtypes
 from capstan.core.arrays import Array
-from capstan.hardware import blas
+from capstan.hardware import products
 from capstan.kernels.memory import into
 from capstan.kernels.registry import NodeContext
 
@@ -20,7 +20,7 @@ def multiply_of(node: NodeContext) -> Any:
     """Return the function of a node that multiplies matrices, as `np.matmul` does."""
     if not node.hardware.is_host:
         return node.hardware.matmul
-    return product if node.output_dtypes[0] is dtypes.int32 else blas.matmul
+    return product if node.output_dtypes[0] is dtypes.int32 else products.matmul
 
 
 def product(x: Array, y: Array, out: Array | None = None) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from capstan.core import row_programs
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.hardware import blas
+from capstan.hardware import products
 from capstan.kernels import integer_products, sums
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, into, is_on_host, numbers
@@ -36,7 +36,7 @@ def _matmul(node: NodeContext) -> Function:
     is_checked = all(_is_known(shape) and len(shape or ()) == 2 for shape in node.input_shapes)
     if not is_checked or transpose_a or transpose_b:
         return matmul
-    return blas.matmul_of(*node.input_shapes) if multiply is blas.matmul else multiply
+    return products.matmul_of(*node.input_shapes) if multiply is products.matmul else multiply
 
 
 def _is_known(shape: tuple[int | None, ...] | None) -> bool:

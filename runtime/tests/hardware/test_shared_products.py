@@ -1,0 +1,79 @@
+"""Products in pieces give the numbers of `np.matmul`."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capstan.hardware import blas, products, shared_products
+
+ORDERS = {"rows": np.ascontiguousarray, "columns": np.asfortranarray}
+
+
+def integers(seed: int, *shape: int, dtype: Any = np.float32) -> Any:
+    """Return small integers as floats. Their sums are exact in any order."""
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
+
+
+@pytest.fixture(autouse=True)
+def three_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let products have three threads, on any machine."""
+    monkeypatch.setattr(blas, "threads", lambda: 3)
+
+
+@given(
+    sizes=st.tuples(st.integers(2, 90), st.integers(0, 50), st.integers(2, 90)),
+    orders=st.tuples(*[st.sampled_from(sorted(ORDERS))] * 3),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_a_product_is_exact_for_small_integers(
+    sizes: tuple[int, int, int], orders: tuple[str, str, str], dtype: Any
+) -> None:
+    rows, depth, columns = sizes
+    left = ORDERS[orders[0]](integers(1, rows, depth, dtype=dtype))
+    right = ORDERS[orders[1]](integers(2, depth, columns, dtype=dtype))
+    expected = np.matmul(left, right)
+    out = ORDERS[orders[2]](np.full((rows, columns), np.nan, dtype))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared_products, "_PIECE", 1000)
+        np.testing.assert_array_equal(shared_products.multiply(left, right), expected)
+        assert shared_products.multiply(left, right, out) is out
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("size", [300, 1100])
+def test_a_large_product_has_several_pieces(size: int) -> None:
+    assert len(shared_products._slices(size, size**3)) > 1
+    left, right = integers(1, size, size), integers(2, size, size)
+    assert shared_products.serves(left, right, 2)
+    np.testing.assert_array_equal(products.matmul(left, right), np.matmul(left, right))
+
+
+@given(size=st.integers(1, 5000), work=st.integers(1, 1 << 36))
+def test_pieces_cover_an_axis_once(size: int, work: int) -> None:
+    places = shared_products._slices(size, work)
+    assert [place.start for place in places[1:]] == [place.stop for place in places[:-1]]
+    assert (places[0].start, places[-1].stop) == (0, size)
+    assert len(places) <= 8
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "threads", "expected"),
+    [
+        (integers(1, 300, 300), integers(2, 300, 300), 2, True),
+        (integers(1, 300, 300), integers(2, 300, 300), 1, False),
+        (integers(1, 300, 300), integers(2, 300, 300), 5, False),
+        (integers(1, 1, 3000), integers(2, 3000, 3000), 2, False),
+        (
+            integers(1, 300, 300, dtype=np.float16),
+            integers(2, 300, 300, dtype=np.float16),
+            2,
+            False,
+        ),
+        (integers(1, 300, 300), integers(2, 300, 300, dtype=np.float64), 2, False),
+    ],
+)
+def test_which_products_are_shared(left: Any, right: Any, threads: int, expected: bool) -> None:
+    assert shared_products.serves(left, right, threads) == expected
