@@ -194,6 +194,7 @@ SOURCES = pathlib.Path(capstan.__file__).parent
 ROWS_AND_KERNELS = ("framework/ops", "kernels")
 BUILDERS = (
     "api",
+    "compat",
     "contrib",
     "framework/convert.py",
     "framework/operand.py",
