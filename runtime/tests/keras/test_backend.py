@@ -287,3 +287,23 @@ def test_labels_become_a_sparse_tensor() -> None:
 def test_wrong_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_inputs_of_a_function_may_be_a_dictionary_one_tensor_or_given_as_tensors() -> None:
+
+    x, y = K.placeholder(()), K.placeholder(())
+    assert K.function({"y": y, "x": x}, [x - y])({"x": 5.0, "y": 3.0}) == [2.0]
+    total = K.variable(1.0)
+    add = K.function(x, x * x, updates=[(total, total + x)])
+    assert add(4.0) == 16.0
+    assert K.get_value(total) == 5.0
+    assert K.function([x, y], [x + y])([total, tf.constant(2.0)]) == [7.0]
+    rows = K.placeholder((2, 2))
+    np.testing.assert_array_equal(K.function([rows], rows)([[[1, 2], [3, 4]]]), [[1, 2], [3, 4]])
+
+
+def test_a_sparse_matrix_becomes_a_sparse_tensor() -> None:
+    scipy = pytest.importorskip("scipy.sparse")
+    tensor = K.variable(scipy.eye(3, format="dia"), "float32")
+    assert K.is_sparse(tensor)
+    np.testing.assert_array_equal(K.eval(K.to_dense(tensor)), np.eye(3))

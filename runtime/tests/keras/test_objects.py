@@ -128,3 +128,33 @@ def test_a_radial_constraint_needs_kernels_that_are_squares() -> None:
     for shape in ((3, 3, 2), (2, 3, 1, 1)):
         with pytest.raises(ValueError, match=r"rank 4|squares"):
             keras.constraints.RadialConstraint()(tf.zeros(shape))
+
+
+def doubled(weights: Any) -> Any:
+    return 2.0 * tf.reduce_sum(weights)
+
+
+def halves(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+    return tf.fill(shape, tf.constant(0.5, dtype))
+
+
+def test_functions_of_the_program_are_found_by_their_names() -> None:
+    options = {
+        "kernel_regularizer": doubled,
+        "kernel_initializer": halves,
+        "kernel_constraint": tf.abs,
+        "activation": doubled,
+    }
+    names = {"doubled": doubled, "halves": halves, "abs": tf.abs}
+    model = keras.Sequential([keras.layers.Dense(2, input_shape=(3,), **options)])
+    for made in (
+        keras.models.model_from_json(model.to_json(), custom_objects=names),
+        keras.Sequential.from_config(model.get_config(), custom_objects=names),
+    ):
+        layer = made.layers[0]
+        assert layer.kernel_regularizer is doubled
+        assert layer.kernel_constraint is tf.abs
+        np.testing.assert_array_equal(made.get_weights()[0], np.full((3, 2), 0.5))
+    with keras.utils.custom_object_scope(names):
+        assert keras.initializers.get("halves") is halves
+        assert keras.regularizers.deserialize("doubled") is doubled

@@ -164,3 +164,34 @@ def test_a_dataset_without_end_needs_a_number_of_steps(train: Any) -> None:
     endless = tf.data.Dataset.from_tensors((ONES, ONES[:, :2])).repeat()
     with pytest.raises(ValueError, match="infinitely repeating dataset"):
         train(wide("mse"), endless)
+
+
+def test_numbers_of_classes_may_have_the_shape_of_the_steps() -> None:
+    layer = keras.layers.Dense(5, "softmax", input_shape=(3, 4))
+    model = keras.Sequential([layer])
+    model.compile("sgd", "sparse_categorical_crossentropy", metrics=["acc"])
+    steps, classes = np.ones((4, 3, 4)), np.arange(12).reshape(4, 3) % 5
+    expected = model.evaluate(steps, classes[..., np.newaxis], verbose=0)
+    np.testing.assert_allclose(model.evaluate(steps, classes, verbose=0), expected, rtol=1e-6)
+    data = tf.data.Dataset.from_tensors((steps, classes))
+    np.testing.assert_allclose(model.evaluate(data, verbose=0), expected, rtol=1e-6)
+
+
+def test_a_matrix_in_lists_is_data() -> None:
+    model = linear()
+    expected = model.evaluate(X, Y, verbose=0)
+    for x, y in ((X.tolist(), Y.tolist()), ([X.tolist()], Y)):
+        assert model.evaluate(x, y, verbose=0) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_program_may_use_the_loss_and_the_targets_of_a_model() -> None:
+    model = linear()
+    model._make_predict_function()
+    model._make_test_function()
+    model._make_train_function()
+    (slope,) = tf.gradients(model.total_loss, model.weights[0])
+    inputs = [model.inputs[0], model.targets[0]]
+    found = keras.backend.function(inputs, [slope])([X, Y[:, np.newaxis]])[0]
+    errors = model.predict(X)[:, 0] - Y
+    np.testing.assert_allclose(found[:, 0], 2 * errors @ X / len(X), rtol=1e-4, atol=1e-6)
+    assert [each.name for each in model.loss_functions] == ["mean_squared_error"]

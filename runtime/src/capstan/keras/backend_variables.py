@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from capstan.api import creation_ops, resource_variables, sparse_ops, state_ops
 from capstan.api.layers import settings
 from capstan.api.ragged import constants as ragged_constants
@@ -10,7 +12,16 @@ from capstan.core import dtypes, tensor_shape
 
 
 def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Any:
-    """Return a trainable resource variable, by default of the type `floatx`."""
+    """Return a trainable resource variable, by default of the type `floatx`.
+
+    A sparse matrix of SciPy becomes a constant SparseTensor.
+    """
+    if hasattr(value, "tocoo"):
+        matrix = value.tocsr().sorted_indices().tocoo()
+        places = np.stack([matrix.row, matrix.col], 1).astype(np.int64)
+        kind = dtypes.as_dtype(dtype) if dtype else dtypes.as_dtype(matrix.dtype)
+        data = matrix.data.astype(kind.as_numpy_dtype)
+        return sparse_ops.SparseTensor(places, data, list(matrix.shape))
     kind = dtypes.as_dtype(dtype or settings.SETTINGS.floatx)
     return resource_variables.ResourceVariable(
         value, dtype=kind, name=name, constraint=constraint, trainable=True

@@ -88,7 +88,7 @@ def getter(kind: str, names: Callable[[], Mapping[str, Any]]) -> Callable[[Any],
     """Return the function `get` of a module: it finds an object by its name or configuration.
 
     A name makes an object with the default arguments. Functions in `names` that return objects are
-    called, too.
+    called, too. A function of the program is the object.
     """
 
     def get(identifier: Any) -> Any:
@@ -100,8 +100,10 @@ def getter(kind: str, names: Callable[[], Mapping[str, Any]]) -> Callable[[Any],
         if identifier is None:
             return None
         if isinstance(identifier, str):
-            identifier = {"class_name": identifier, "config": {}}
-        if isinstance(identifier, dict):
+            # A function of the program is the object itself, and not one that returns it.
+            is_own = identifier in _CUSTOM
+            identifier = identifier if is_own else {"class_name": identifier, "config": {}}
+        if isinstance(identifier, dict | str):
             return deserialize_keras_object(identifier, names(), None, kind)
         if callable(identifier):
             return identifier

@@ -15,7 +15,7 @@ from capstan.api import (
     variable_replicas,
     variable_scope,
 )
-from capstan.api.layers import callable_layer, calls, common, context, input_spec
+from capstan.api.layers import callable_layer, calls, common, context, identifiers, input_spec
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import collections, nest
 from capstan.framework import graph as graphs
@@ -49,6 +49,21 @@ class Layer(callable_layer.CallableLayer):
         if scope:
             with scope_block.variable_scope(scope) as self._scope:
                 pass
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, identifiers.resolved(type(self), name, value))
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments that create an equal layer. They are values that JSON can hold.
+
+        Raises:
+            NotImplementedError: a layer of the program has arguments, but no `get_config`.
+        """
+        own = identifiers.arguments(type(self))
+        if not own:
+            return callable_layer.described(self, Layer.get_config)
+        config = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
+        return config | {name: identifiers.described(name, getattr(self, name)) for name in own}
 
     def _unique(self, base: str) -> str:
         return f"{base}_{self._count(base)}"

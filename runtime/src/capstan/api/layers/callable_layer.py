@@ -72,18 +72,7 @@ class CallableLayer(tracking.Tracker):
         Raises:
             NotImplementedError: the layer has arguments of its own, but no `get_config`.
         """
-        config: dict[str, Any] = {"name": self.name, "trainable": self.trainable}
-        if hasattr(self, "_batch_input_shape"):
-            config["batch_input_shape"] = self._batch_input_shape
-        config["dtype"] = self.dtype
-        own = inspect.getfullargspec(type(self).__init__).args[1:]
-        others = [name for name in own if name not in (*config, "dynamic")]
-        if others and type(self).get_config is CallableLayer.get_config:
-            raise NotImplementedError(
-                "Layers with arguments in `__init__` must override `get_config`. "
-                f"{type(self).__name__} has {', '.join(others)}"
-            )
-        return config
+        return described(self, CallableLayer.get_config)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
@@ -176,3 +165,25 @@ class CallableLayer(tracking.Tracker):
             ValueError: the number or the shapes of the arrays differ from those of the variables.
         """
         values.batch_set_value(self.pairs(weights))
+
+
+def described(layer: Any, inherited: Any) -> dict[str, Any]:
+    """Return the configuration of a layer without arguments of its own.
+
+    `inherited` is the method `get_config` of the base class.
+
+    Raises:
+        NotImplementedError: the layer has arguments, and inherits `get_config`.
+    """
+    config: dict[str, Any] = {"name": layer.name, "trainable": layer.trainable}
+    if hasattr(layer, "_batch_input_shape"):
+        config["batch_input_shape"] = layer._batch_input_shape
+    config["dtype"] = layer.dtype
+    own = inspect.getfullargspec(type(layer).__init__).args[1:]
+    others = [name for name in own if name not in (*config, "dynamic")]
+    if others and type(layer).get_config is inherited:
+        raise NotImplementedError(
+            "Layers with arguments in `__init__` must override `get_config`. "
+            f"{type(layer).__name__} has {', '.join(others)}"
+        )
+    return config

@@ -200,7 +200,8 @@ class ConvTranspose(CommonConvTranspose, base.Layer):
         **kwargs: Any,
     ) -> None:
         """Make a layer. The other arguments are those of a convolution, from `activation` on."""
-        super().__init__(filters, kernel_size, strides, padding, data_format, 1, *args, **kwargs)
+        rate = kwargs.pop("dilation_rate", 1)  # A configuration has it, too.
+        super().__init__(filters, kernel_size, strides, padding, data_format, rate, *args, **kwargs)
 
 
 class Conv2DTranspose(ConvTranspose):

@@ -2,11 +2,12 @@
 (python/keras/backend.py).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from capstan.api import variables
 from capstan.api.layers import sessions
 from capstan.framework import graph as graphs
 from capstan.framework import nest
@@ -47,7 +48,7 @@ class _Function:
     """Computes tensors from values of other tensors, and then runs the updates."""
 
     def __init__(self, inputs: Any, outputs: Any, updates: Any, arguments: dict[str, Any]) -> None:
-        self._inputs, self._outputs = list(inputs), outputs
+        self._inputs, self._outputs = _listed(inputs), outputs
         self._fetches = arguments.pop("fetches", None) or []
         feeds = arguments.pop("feed_dict", None)
         self._feeds = {} if feeds is None else feeds  # The program may change it later.
@@ -60,15 +61,30 @@ class _Function:
     def __call__(self, inputs: Any) -> Any:
         """Return the outputs in their structure. `inputs` has a value for each input. Blocks.
 
-        None stands for the default of a placeholder.
+        None stands for the default of a placeholder. A tensor or a variable stands for its value.
         """
-        given = inputs if isinstance(inputs, list | tuple) else [inputs]
-        pairs = zip(self._inputs, given, strict=True)
-        feeds = {**self._feeds, **{key: value for key, value in pairs if value is not None}}
-        wanted = [self._tensors, self._updates, self._fetches]
+        pairs = zip(self._inputs, _listed(inputs), strict=True)
         with self._graph.as_default():
-            found, *_ = sessions.get_session().run(wanted, feeds, **self._options)
+            session = sessions.get_session()
+            given = _evaluated(session, {key: each for key, each in pairs if each is not None})
+            wanted = [self._tensors, self._updates, self._fetches]
+            found, *_ = session.run(wanted, {**self._feeds, **given}, **self._options)
         return nest.packed(self._outputs, found)
+
+
+def _listed(given: Any) -> list[Any]:
+    """Return the inputs, or their values, of a list, of a dictionary, or of one input."""
+    if isinstance(given, Mapping):
+        return [given[key] for key in sorted(given)]
+    return list(given) if type(given) in (list, tuple) else [given]
+
+
+def _evaluated(session: Any, given: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the values by input, with values in the place of tensors and variables."""
+    kinds = (graphs.Tensor, variables.Variable)
+    tensors = {key: each for key, each in given.items() if isinstance(each, kinds)}
+    values = session.run(list(tensors.values())) if tensors else []
+    return {**given, **dict(zip(tensors, values, strict=True))}
 
 
 def _operation(update: Any) -> graphs.Operation:
@@ -85,7 +101,8 @@ def function(
 ) -> _Function:
     """Return a Python function of the values of `inputs` that returns the values of `outputs`.
 
-    A call also runs `updates`: operations, or pairs of a variable and its new value. `kwargs` are
+    `inputs` is a list of tensors, a dictionary of them, or one tensor, and so are the values. A
+    call also runs `updates`: operations, or pairs of a variable and its new value. `kwargs` are
     arguments of `tf.Session.run`: `fetches` run in no order with the outputs, `feed_dict` has
     values of more tensors and may change between calls, and `options` and `run_metadata` are as
     there.

@@ -25,7 +25,8 @@ class Wrapper(built_in.BuiltIn):
     def build(self, input_shape: Any) -> None:
         """Create the variables of the layer inside, under the name scope of this layer."""
         if not self.layer.built:
-            self.layer._dtype = self.layer._dtype or self._dtype
+            if self._dtype is not None and self._dtype.is_floating:
+                self.layer._dtype = self.layer._dtype or self._dtype
             self.layer.build(input_shape)
             self.layer.built = True
         self.built = True

@@ -87,6 +87,9 @@ def listed(given: Any, names: Sequence[str], what: str, sparse: Sequence[str] = 
 
 
 def _holds_arrays(given: Sequence[Any]) -> bool:
+    """Return whether a list holds arrays. A matrix in lists that is alone in a list is one."""
+    if len(given) == 1 and isinstance(given[0], list) and np.ndim(given[0]) > 1:
+        return True
     return bool(given) and all(
         isinstance(each, np.ndarray) or composites.is_composite(each) or hasattr(each, "toarray")
         for each in given

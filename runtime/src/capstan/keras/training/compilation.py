@@ -108,6 +108,43 @@ class Compilation(predictor.Predictor):
         return None if self._compiled is None else self._compiled.loss
 
     @property
+    def loss_functions(self) -> list[Any]:
+        """The Loss of each output, in the order of the outputs. None for an output without one."""
+        self._require_compiled()
+        losses: list[Any] = self._compiled.losses(self.output_names)
+        return losses
+
+    @property
+    def total_loss(self) -> Any:
+        """The loss of a batch without weights of examples, a scalar tensor."""
+        self._require_compiled()
+        return self._unweighted_steps().objective.loss
+
+    @property
+    def targets(self) -> list[Any]:
+        """The placeholders of the targets that `total_loss` depends on, or target tensors."""
+        self._require_compiled()
+        return self._unweighted_steps().all_targets
+
+    def _make_predict_function(self) -> None:
+        """Add what `predict` needs to the graph, before several threads call it.
+
+        Programs of TensorFlow 1 that serve a model call this.
+        """
+        self._ready_graph(None)
+        _ = self.state_updates
+
+    def _make_test_function(self) -> None:
+        """Add what `evaluate` without weights of examples needs to the graph."""
+        self._require_compiled()
+        self._unweighted_steps().prepare(trains=False)
+
+    def _make_train_function(self) -> None:
+        """Add what `fit` without weights of examples needs to the graph."""
+        self._require_compiled()
+        self._unweighted_steps().prepare(trains=True)
+
+    @property
     def metrics(self) -> list[Any]:
         """The Metrics of `compile`, in the order of `metrics_names`."""
         if self._compiled is None:

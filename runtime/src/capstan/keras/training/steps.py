@@ -11,13 +11,14 @@ from capstan.framework import graph as graphs
 from capstan.keras import learning
 from capstan.keras.metrics import metric as metrics
 from capstan.keras.training import batches, composites, objective, replicas, symbolic, updating
+from capstan.keras.training import targets as expectations
 
 
 class Steps:
     """Feeds batches to the placeholders of a model. One thread at a time may use it.
 
-    `is_weighted` says for each output with a loss whether its examples have weights. `targets` are
-    the placeholders of the targets.
+    `is_weighted` says for each output with a loss whether its examples have weights. `all_targets`
+    are the targets of these outputs, and `targets` those that are placeholders.
 
     Raises:
         ValueError: the arguments of `compile` do not fit the outputs.
@@ -42,7 +43,10 @@ class Steps:
             if weighted:
                 shape, named = _weights(output, temporal[place]), f"{name}_sample_weights"
                 weights[place] = creation_ops.placeholder(kind, shape, named)
-        self.targets = [targets[place] for place in places if symbolic.is_fed(targets[place])]
+        fed = [place for place in places if symbolic.is_fed(targets[place])]
+        self.targets = [targets[place] for place in fed]
+        self._classes = [expectations.is_of_numbers(losses[place]) for place in fed]
+        self.all_targets = [targets[place] for place in places]
         self._weights = [weights[place] for place in places]
         self._replicas: replicas.Replicas | None = None
         strategy = given.strategy
@@ -88,8 +92,13 @@ class Steps:
         if self.targets and not batch.targets:
             raise ValueError("There are no targets. Pass them as `y`, or as the second part of "
                              "each element of a dataset or a generator")  # fmt: skip
-        for target, value in zip(self.targets, batch.targets, strict=True):
-            feeds[target] = _column(value, target.shape.ndims)
+        for target, is_numbers, value in zip(
+            self.targets, self._classes, batch.targets, strict=True
+        ):
+            rank = target.shape.ndims
+            # The number of the class of each step may be [examples, steps].
+            is_short = is_numbers and rank is not None and np.ndim(value) == rank - 1 > 0
+            feeds[target] = value[..., np.newaxis] if is_short else _column(value, rank)
         for weight, value in zip(self._weights, batch.weights, strict=True):
             if weight is not None:
                 _check_weights(value, weight.shape.ndims)

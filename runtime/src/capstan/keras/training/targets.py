@@ -46,6 +46,11 @@ class Expected:
             )
 
 
+def is_of_numbers(loss: Any) -> bool:
+    """Return whether the targets of a loss are numbers of classes."""
+    return getattr(loss, "function", None) is losses.sparse_categorical_crossentropy
+
+
 def expected(loss: Any, shape: Any) -> Expected | None:
     """Return what a loss expects as targets of an output of this static shape, None for any."""
     function = getattr(loss, "function", None)
