@@ -150,7 +150,7 @@ def test_a_terminal_gets_a_bar(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     model.fit(X, X, batch_size=4, epochs=1)
     out = capsys.readouterr().out
-    assert out.startswith("Epoch 1/1\n\r4/6 [====================..........] - loss: ")
+    assert out.startswith("\r4/6 [====================..........] - loss: ")
     assert out.endswith("\x1b[K\n")
     assert re.search(r"\r6/6 - \d+s - loss: ", out)
 

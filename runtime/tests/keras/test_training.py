@@ -365,6 +365,14 @@ def test_target_tensors_that_do_not_fit_are_refused() -> None:
         linear(target_tensors=tf.constant(Y)).fit(steps_per_epoch=1)
 
 
+@pytest.mark.parametrize("verbose", [1, 2])
+def test_fit_prints_a_line_for_each_epoch(verbose: int, capsys: pytest.CaptureFixture) -> None:
+    linear().fit(X, Y, verbose=verbose)
+    assert re.fullmatch(r"10/10 - \d+s - loss: \d+\.\d{4}\n", capsys.readouterr().out)
+    linear().fit(X, 0.0 * Y, epochs=2, verbose=verbose)
+    assert "Epoch 2/2\n10/10" in capsys.readouterr().out
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -34,7 +34,7 @@ class ProgbarLogger(callback.Callback):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._began, self._shown, self._seen = time.monotonic(), 0.0, 0
-        if self.params["verbose"]:
+        if self.params["verbose"] and self.params["epochs"] > 1:
             say(f"Epoch {epoch + 1}/{self.params['epochs']}")
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -51,9 +51,8 @@ class ProgbarLogger(callback.Callback):
             return
         seconds = time.monotonic() - self._began
         start = "\r" if self._is_live else ""
-        count = f"{self._seen}/{self._seen}" if self.params["verbose"] == 1 else ""
         end = "\x1b[K\n" if self._is_live else "\n"
-        parts = (count, f"{seconds:.0f}s", _values(dict(logs or {})))
+        parts = (f"{self._seen}/{self._seen}", f"{seconds:.0f}s", _values(dict(logs or {})))
         sys.stdout.write(f"{start}{' - '.join(part for part in parts if part)}{end}")
         sys.stdout.flush()
 
@@ -110,4 +109,13 @@ def _bar(seen: int, total: int | None) -> str:
 
 def _values(logs: dict[str, Any]) -> str:
     shown = {name: value for name, value in logs.items() if name not in ("batch", "size")}
-    return " - ".join(f"{name}: {float(np.mean(value)):.4f}" for name, value in shown.items())
+    return " - ".join(f"{name}: {_number(float(np.mean(value)))}" for name, value in shown.items())
+
+
+def _number(value: float) -> str:
+    """Return a number as Keras shows it. A small number keeps its digits.
+
+    >>> _number(0.25), _number(0.000012345), _number(0.0)
+    ('0.2500', '1.2345e-05', '0.0000e+00')
+    """
+    return f"{value:.4f}" if abs(value) > 1e-3 else f"{value:.4e}"
