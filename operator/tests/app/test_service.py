@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -145,6 +146,36 @@ def test_an_event_says_at_once_that_the_status_of_a_job_cannot_be_read(tmp_path:
             assert not here.queue.failing
 
     asyncio.run(scenario())
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    "code, reason, failures",
+    [(403, "Forbidden", queues.OFTEN), (422, "Invalid", queues.OFTEN), (500, "Any", queues.LONG)],
+)
+def test_an_event_reports_a_refusal_sooner_than_an_outage(
+    code: int, reason: str, failures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "FIRST_SECONDS", 0.0001)
+    counts: list[int] = []
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        return lists(asked) if asked.method == "GET" else refusal(code, reason, "not here")
+
+    async def scenario() -> None:
+        async with serving(tmp_path, answer) as here:
+            record = here.operator._recorder.record
+
+            def recording(manifest: Any, news: Any, *, mark: str = "") -> None:
+                key = Key(manifest["metadata"]["namespace"], manifest["metadata"]["name"])
+                counts.append(here.queue.failures(key))
+                record(manifest, news, mark=mark)
+
+            monkeypatch.setattr(here.operator._recorder, "record", recording)
+            await servers.until(lambda: counts)
+
+    asyncio.run(scenario())
+    assert counts[0] == failures
 
 
 async def notes_of_failures(here: Setting) -> set[str]:

@@ -78,13 +78,13 @@ class WorkQueue:
         """The number of keys that have failed at least `OFTEN` times in a row."""
         return sum(failures >= OFTEN for failures in self._failures.values())
 
-    def has_failed_first(self, key: Key) -> bool:
-        """Return True after the first failure of a key in a row, and only then."""
-        return self._failures.get(key) == 1
+    def failures(self, key: Key) -> int:
+        """Return how many times in a row a key has failed."""
+        return self._failures.get(key, 0)
 
     def has_failed_for_long(self, key: Key) -> bool:
         """Return True after the failure that makes the failures of a key long, and only then."""
-        return self._failures.get(key) == LONG
+        return self.failures(key) == LONG
 
     def add(self, key: Key) -> None:
         """Have a key worked on as soon as a worker is free."""

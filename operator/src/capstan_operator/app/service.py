@@ -12,7 +12,7 @@ from capstan_operator.app.endings import Endings
 from capstan_operator.app.health import Health
 from capstan_operator.app.informer import Informer
 from capstan_operator.app.metrics import Metrics
-from capstan_operator.app.queue import WORKERS, WorkQueue
+from capstan_operator.app.queue import LONG, OFTEN, WORKERS, WorkQueue
 from capstan_operator.app.recorder import Recorder
 from capstan_operator.app.reports import Reports
 from capstan_operator.app.resync import Resync
@@ -20,7 +20,7 @@ from capstan_operator.app.settings import Settings
 from capstan_operator.app.watches import Watches
 from capstan_operator.errors import OperatorError
 from capstan_operator.kube.cache import Cache
-from capstan_operator.kube.errors import ApiError, NotFound
+from capstan_operator.kube.errors import ApiError, Forbidden, NotFound, Refused
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
@@ -158,9 +158,7 @@ class Operator:
             result = "error"
             seconds = self._queue.failed(key, _later(error))
             log.warning("%s/%s: %s; again in %.1f s", *key, error, seconds)
-            # Another request may succeed, but a status that cannot be read stays as it is.
-            will_last = not isinstance(error, ApiError) and self._queue.has_failed_first(key)
-            self._report_failures(key, str(error), at_once=will_last)
+            self._report_failures(key, str(error), _patience(error))
         except Exception:  # one job that cannot be handled must not stop the others
             result = "error"
             seconds = self._queue.failed(key)
@@ -171,17 +169,25 @@ class Operator:
             log.debug("%s/%s: pass done, again in %s s", *key, again)
         self._metrics.pass_seconds.labels(result).observe(clock() - started)
 
-    def _report_failures(self, key: Key, why: str, *, at_once: bool = False) -> None:
-        """Report the failures of a job's passes by an event, at once or when they have lasted for
-        long.
+    def _report_failures(self, key: Key, why: str, patience: int = LONG) -> None:
+        """Report the failures of a job's passes by an event, after so many failures in a row.
 
         The status of the job cannot report them. A new job may not even have a status.
         """
         manifest = self._cache.job(key)
-        if manifest is not None and (at_once or self._queue.has_failed_for_long(key)):
+        # The first failures may have had another cause, with more patience.
+        if manifest is not None and self._queue.failures(key) in (patience, LONG):
             line = f"the operator cannot handle the job, and tries again: {why}"
             news = Announce(NewsType.WARNING, PASSES_FAIL, line)
             self._recorder.record(manifest, [news], mark="failing-")
+
+
+def _patience(error: OperatorError) -> int:
+    """Return after how many failures in a row an event reports them."""
+    if not isinstance(error, ApiError):
+        return 1  # A status that cannot be read stays as it is.
+    # A policy or a missing right lasts, but both may be changed at this moment.
+    return OFTEN if isinstance(error, Forbidden | Refused) else LONG
 
 
 def _later(error: OperatorError) -> float:
