@@ -83,6 +83,32 @@ def test_a_product_of_short_sums_has_one_thread(depth: int, expected: int) -> No
     assert threads() == USUAL
 
 
+@pytest.mark.parametrize(("size", "expected"), [(9000, USUAL), (10_000, 1), (3_000_000, USUAL)])
+def test_a_product_of_vectors_that_fit_into_a_cache_has_one_thread(
+    size: int, expected: int
+) -> None:
+    seen: list[int] = []
+
+    class Noting(np.ndarray[Any, Any]):
+        def __array_function__(self, function: Any, *_: Any) -> Any:
+            seen.append(threads())
+            return 5.0
+
+    vector = np.ones(size, np.float32)
+    assert blas.dot(vector.view(Noting), vector) == 5.0
+    assert seen == [expected]
+    assert threads() == USUAL
+
+
+@pytest.mark.parametrize(("columns", "expected"), [(1, 1), (2, USUAL)])
+def test_a_product_with_a_vector_is_divided_earlier(columns: int, expected: int) -> None:
+    seen: list[int] = []
+    left = np.ones((100, 100), np.float32).view(Watched)
+    left.then = lambda: seen.append(threads())
+    products.matmul(left, np.ones((100, columns), np.float32))
+    assert seen == [expected]
+
+
 def test_a_limit_that_comes_during_a_small_product_holds_after_it() -> None:
     seen: list[int] = []
 

@@ -7,7 +7,17 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
+from capstan.core.arrays import Array
 from capstan.hardware import processors
+
+DIVIDED: Final = 9216
+"""OpenBLAS divides products of a vector and a matrix of more numbers (interface/gemv.c), and
+products of two vectors of about as many (kernel/x86_64/sdot.c)."""
+
+_LARGE: Final = 1 << 21
+"""More numbers come from memory, which several threads read faster."""
 
 
 @functools.cache
@@ -39,6 +49,16 @@ def alone(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function of NumPy whose products are computed in the calling thread."""
     single = _single()
     return function(*arguments) if single is None else single.call(function, *arguments)
+
+
+def dot(left: Array, right: Array, out: Array | None = None) -> Any:
+    """Return `np.dot(left, right, out)` for two vectors, or a vector and a matrix.
+
+    If the arrays fit into a cache, the calling thread computes it, and waits for no busy core.
+    """
+    if DIVIDED < max(left.size, right.size) <= _LARGE:
+        return alone(np.dot, left, right, out)
+    return np.dot(left, right, out)
 
 
 class _Single:

@@ -47,7 +47,9 @@ def matmul_of(left: Shape, right: Shape) -> Callable[..., Any]:
 
 def _is_divided(left: Any, right: Any) -> bool:
     """Return whether OpenBLAS divides a product of such shapes among its threads."""
-    return bool(left[-2] * left[-1] * right[-1] > _DIVIDED)
+    rows, depth, columns = left[-2], left[-1], right[-1]
+    has_vector = rows == 1 or columns == 1
+    return bool(rows * depth * columns > (blas.DIVIDED if has_vector else _DIVIDED))
 
 
 def _divided(left: Array, right: Array, out: Array | None) -> Any:

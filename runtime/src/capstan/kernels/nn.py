@@ -8,7 +8,7 @@ import numpy as np
 from capstan.core import row_programs
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.hardware import products
+from capstan.hardware import blas, products
 from capstan.kernels import integer_products, sums
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, into, is_on_host, numbers
@@ -77,7 +77,7 @@ def _bias_add_grad(node: NodeContext) -> Function:
         if rows is not None and node.hardware.is_host:
             # A product with a vector of ones is the sum over rows, and BLAS computes it faster.
             ones = node.hardware.arrays.ones(rows, dtype)
-            return lambda grad, out=None: np.dot(ones, grad, out)
+            return lambda grad, out=None: blas.dot(ones, grad, out)
 
     def bias_add_grad(grad: Array, out: Array | None = None) -> Any:
         kept = axis % grad.ndim
@@ -194,7 +194,7 @@ def _log_softmax(logits: Array, out: Array | None = None) -> Array:
 
 def _l2_loss(x: Array) -> Any:
     flat = x.reshape(-1)
-    total = np.dot(flat, flat) if is_on_host(x) else np.sum(np.square(flat))
+    total = blas.dot(flat, flat) if is_on_host(x) else np.sum(np.square(flat))
     return total * x.dtype.type(0.5)
 
 

@@ -18,9 +18,6 @@ _MANY: Final = 1_024
 _LOOPS: Final = 256
 """If NumPy starts fewer loops, its reduction is faster than a product."""
 
-_LARGE: Final = 1 << 21
-"""More numbers come from memory, which several threads read faster."""
-
 _LONG: Final = 512
 """NumPy reduces longer rows as fast as the memory allows."""
 
@@ -69,21 +66,14 @@ def _shapes(shape: Shape, axes: int | Shape, keep: bool) -> tuple[Shape, Shape] 
 
 
 def _product(x: Array, out: Array | None) -> Array:
-    """Return the sum along the second of three axes.
-
-    OpenBLAS divides the product among threads, which would wait for busy cores.
-    """
+    """Return the sum along the second of three axes."""
     before, along, after = x.shape
     ones = np.ones(along, x.dtype)
     result = np.empty((before, after), x.dtype) if out is None else out.reshape(before, after)
     if after == 1:
-        given: Any = (np.dot, x.reshape(before, along), ones, result.reshape(before))
+        blas.dot(x.reshape(before, along), ones, result.reshape(before))
     elif before == 1:
-        given = np.dot, ones, x.reshape(along, after), result.reshape(after)
+        blas.dot(ones, x.reshape(along, after), result.reshape(after))
     else:
-        given = np.matmul, ones, x, result
-    if x.size > _LARGE:
-        given[0](*given[1:])
-    else:
-        blas.alone(*given)
+        blas.alone(np.matmul, ones, x, result)
     return result
