@@ -246,3 +246,18 @@ def broken() -> Any:
 def test_models_without_a_configuration_are_refused(use: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         use()
+
+
+@pytest.mark.parametrize("is_sequential", [False, True])
+def test_a_copy_of_a_model_may_begin_with_a_variable(is_sequential: bool) -> None:
+    keras = tf.keras
+    layer = keras.layers.Dense(2, kernel_initializer="ones", input_shape=(3,))
+    model = keras.Sequential([layer])
+    if not is_sequential:
+        inputs = keras.Input(3)
+        model = keras.Model(inputs, layer(inputs))
+    rows = keras.backend.variable(np.ones((4, 3)))
+    copy = keras.models.clone_model(model, input_tensors=rows)
+    np.testing.assert_array_equal(keras.backend.eval(copy.output), np.full((4, 2), 3.0))
+    copy.compile("sgd", "mse")
+    copy.train_on_batch(None, np.ones((4, 2)))

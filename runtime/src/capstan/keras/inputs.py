@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from capstan.api import variables
 from capstan.api.layers import context, settings
+from capstan.framework import convert
 from capstan.keras import backend_variables, base_layer
 
 
@@ -24,7 +26,9 @@ class InputLayer(base_layer.Layer):
         if sparse and ragged:
             raise ValueError("tf.keras.Input: an input is sparse or ragged, and not both")
         full = kwargs.pop("batch_input_shape", None)
-        kind = dtype or (settings.SETTINGS.floatx if input_tensor is None else input_tensor.dtype)
+        kind = dtype or (
+            settings.SETTINGS.floatx if input_tensor is None else input_tensor.dtype.base_dtype
+        )
         super().__init__(name=name or context.of().numbered("input"), dtype=kind, **kwargs)
         if full is None:
             sizes = (input_shape,) if isinstance(input_shape, int) else input_shape
@@ -36,6 +40,8 @@ class InputLayer(base_layer.Layer):
             )
             self._batch_input_shape = tuple(full)
         else:
+            if isinstance(input_tensor, variables.Variable):
+                input_tensor = convert.convert_to_tensor(input_tensor)
             self._batch_input_shape = tuple(input_tensor.shape.as_list())
         self.built = True
         context.of().record(context.Node(self, [], (), {}, input_tensor))
