@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from capstan.api import (
-    array_ops,
     context,
     control_flow_ops,
     creation_ops,
@@ -66,7 +65,8 @@ class Progress:
                 name=f"update_processed_{name}_indices",
             )  # fmt: skip
         with context.control_dependencies([marked]):
-            is_done = reduce_ops.reduce_all(array_ops.identity(seen))
+            # Another device could read the variable itself before the change.
+            is_done = reduce_ops.reduce_all(marked)
             group = control_flow_ops.group(
                 state_ops.assign(self.is_done, is_done),
                 state_ops.assign_add(self.completed, math_ops.cast(is_done, dtypes.int32)),

@@ -81,7 +81,8 @@ class PrimalWeights:
         """Return the operations that set the weights: the values, moved by `shrinkage` toward 0."""
         moved = []
         for part, before in zip(self.parts, self._raw, strict=True):
-            with context.device(part.device):
+            # Another device could read the values before the step that the caller waits for.
+            with context.colocate_with(part):
                 value = array_ops.identity(before)
                 if shrinkage:
                     value = raw.Sign(value) * raw.Maximum(raw.Abs(value) - shrinkage, 0.0)
