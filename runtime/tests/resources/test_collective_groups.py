@@ -12,6 +12,10 @@ REDUCE, BROADCAST = collective.Kind.REDUCE, collective.Kind.BROADCAST
 PAIR = collective.Group(1, 2, "CPU")
 FIRST, SECOND, THIRD = (f"/job:w/replica:0/task:{task}/device:CPU:0" for task in range(3))
 
+ONE, TWO = (collective.Caller(f"/job:w/replica:0/task:{task}", 1) for task in range(2))
+STEP = 3
+"""The number of the steps of the members."""
+
 
 class Answers(list[Any]):
     """The answers of a leader, in the order in which they came."""
@@ -94,11 +98,11 @@ def test_a_broadcast_waits_for_all_members_and_knows_its_source(
     groups: collective_groups.Groups,
 ) -> None:
     answers = Answers()
-    groups.complete_instance(instance(BROADCAST), FIRST, answers)
+    groups.complete_instance(instance(BROADCAST), STEP, FIRST, answers)
     assert not answers
-    groups.complete_instance(instance(BROADCAST, is_source=True), SECOND, answers)
+    groups.complete_instance(instance(BROADCAST, is_source=True), STEP, SECOND, answers)
     assert answers == [1, 1]
-    groups.complete_instance(instance(BROADCAST), FIRST, answers)  # after a restart
+    groups.complete_instance(instance(BROADCAST), STEP, FIRST, answers)  # after a restart
     assert answers == [1, 1, 1]
 
 
@@ -111,7 +115,7 @@ def test_a_broadcast_has_exactly_one_source(
 ) -> None:
     answers = Answers()
     for device, is_source in zip((FIRST, SECOND), sources, strict=True):
-        groups.complete_instance(instance(BROADCAST, is_source=is_source), device, answers)
+        groups.complete_instance(instance(BROADCAST, is_source=is_source), STEP, device, answers)
     assert len(answers) == 2
     assert all(message in each.message for each in answers)
 
@@ -126,13 +130,13 @@ def test_a_broadcast_has_exactly_one_source(
 )
 def test_members_must_agree(groups: collective_groups.Groups, other: collective.Instance) -> None:
     answers = Answers()
-    groups.complete_instance(instance(), FIRST, answers)
-    groups.complete_instance(other, SECOND, answers)
+    groups.complete_instance(instance(), STEP, FIRST, answers)
+    groups.complete_instance(other, STEP, SECOND, answers)
     assert answers[0] == -1
     assert isinstance(answers[1], errors.InvalidArgumentError)
     # The members may try again, with what they agree on.
-    groups.complete_instance(instance(shape=(3,)), FIRST, answers)
-    groups.complete_instance(instance(shape=(3,)), SECOND, answers)
+    groups.complete_instance(instance(shape=(3,)), STEP, FIRST, answers)
+    groups.complete_instance(instance(shape=(3,)), STEP, SECOND, answers)
     assert answers[2:] == [-1, -1]
 
 
@@ -142,16 +146,50 @@ def test_another_graph_may_use_the_key_of_a_complete_instance(
     answers = Answers()
     for shape in ((2,), (3,)):
         for device in (FIRST, SECOND):
-            groups.complete_instance(instance(shape=shape), device, answers)
+            groups.complete_instance(instance(shape=shape), STEP, device, answers)
     assert answers == [-1] * 4
 
 
+@pytest.mark.parametrize("kind", [REDUCE, BROADCAST])
+def test_an_instance_of_a_step_that_failed_stands_in_nobodys_way(
+    groups: collective_groups.Groups, kind: collective.Kind
+) -> None:
+    """The member that began it may have had another shape, which is why the step failed."""
+    early, answers = Answers(), Answers()
+    groups.complete_instance(instance(kind, shape=(3,)), STEP, FIRST, early)
+    groups.complete_instance(instance(kind), STEP + 1, SECOND, answers)
+    groups.complete_instance(instance(kind, is_source=True), STEP + 1, FIRST, answers)
+    if kind is BROADCAST:
+        assert isinstance(early[0], errors.AbortedError)
+        assert answers == [0, 0]
+    else:
+        assert early + answers == [-1] * 3
+
+
 def test_a_graph_keeps_its_number_until_a_step_with_it_fails() -> None:
-    groups = collective_groups.Groups()
-    number = groups.step(5)
-    assert groups.step(5) == number
-    assert groups.step(6) != number
-    groups.forget_step(5, number + 1)
-    assert groups.step(5) == number
-    groups.forget_step(5, number)
-    assert groups.step(5) != number
+    groups, error = collective_groups.Groups(), errors.AbortedError(None, None, "failed")
+    number = groups.step(5, ONE)
+    assert groups.step(5, ONE) == groups.step(5, None) == number
+    assert groups.step(6, ONE) != number
+    groups.forget_step(5, number + 1, error)
+    assert groups.step(5, ONE) == number
+    groups.forget_step(5, number, error)
+    assert groups.step(5, ONE) != number
+
+
+def test_a_task_that_missed_the_step_that_failed_gets_its_error_once() -> None:
+    groups, error = collective_groups.Groups(), errors.AbortedError(None, None, "failed")
+    groups.forget_step(5, groups.step(5, ONE), error)
+    groups.step(5, None)
+    with pytest.raises(errors.AbortedError, match="failed"):
+        groups.step(5, TWO)
+    assert groups.step(5, TWO) == groups.step(5, ONE)
+
+
+def test_a_task_that_was_started_again_takes_part_in_the_present_step() -> None:
+    groups, error = collective_groups.Groups(), errors.AbortedError(None, None, "failed")
+    groups.step(5, TWO)
+    for _ in range(2):
+        groups.forget_step(5, groups.step(5, ONE), error)
+    again = collective.Caller(TWO.task, TWO.incarnation + 1)
+    assert groups.step(5, again) == groups.step(5, ONE)

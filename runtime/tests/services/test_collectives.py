@@ -17,7 +17,6 @@ from capstan import errors
 from capstan.python.ops import collective_ops
 from capstan.services import collective_steps, collectives, targets
 from capstan.transport import api
-from capstan.transport import cancellation as cancellations
 from capstan.transport.grpc import remote_worker
 
 COUNT = 3
@@ -136,6 +135,25 @@ def test_rows_are_gathered_in_the_order_of_the_tasks(three: list[Any]) -> None:
         np.testing.assert_array_equal(first, other)
 
 
+def test_fed_rows_whose_numbers_differ_are_refused_in_every_step(three: list[Any]) -> None:
+    """The compiler knows the number of rows of a feed, and computes the shape of the output."""
+
+    def work(task: int) -> Any:
+        with tf.Graph().as_default(), tf.device(f"{task_of(task)}/device:CPU:0"):
+            fed = tf.placeholder(tf.float32, [None])
+            rows = collective_ops.all_gather(fed, COUNT, 1, 5)
+            both = rows, tf.shape(rows)
+            with session(three[task], task) as run:
+                run.run(both, {fed: [task]})
+                with pytest.raises(tf.errors.InvalidArgumentError, match="Shape mismatch in"):
+                    run.run(both, {fed: [task] * (1 + task % 2)})
+                gathered, shape = run.run(both, {fed: [task] * 2})
+                return gathered.tolist(), shape.tolist()
+
+    begun = [Background(lambda task=task: work(task)) for task in range(COUNT)]
+    assert [each.join() for each in begun] == [([0, 0, 1, 1, 2, 2], [6])] * COUNT
+
+
 @pytest.mark.parametrize("source", range(COUNT))
 def test_all_workers_get_the_tensor_of_the_source(three: list[Any], source: int) -> None:
     def build(task: int) -> Any:
@@ -243,14 +261,26 @@ def test_members_with_other_shapes_are_refused(three: list[Any]) -> None:
     def build(task: int) -> Any:
         return collective_ops.all_reduce(tf.zeros([2 + task // 2]), COUNT, 1, 20, "Add", "Id")
 
-    # After a run that succeeds, all tasks know the number of the steps. A task that asked for it
-    # only after the failure of the others would begin a new step, and wait for them.
-    options = tf.RunOptions()
-    options.experimental.collective_graph_key = 29
-    together(three, ones(29), options=options)
-    found = errors_of(begin(three, build, options=options))
+    found = errors_of(begin(three, build))
     assert {type(error) for error in found} == {tf.errors.InvalidArgumentError}
     assert all("Shape mismatch in" in error.message for error in found)
+
+
+def test_a_task_that_comes_after_a_step_has_failed_gets_its_error_and_does_not_wait(
+    three: list[Any],
+) -> None:
+    def build(task: int) -> Any:
+        return collective_ops.all_reduce(tf.zeros([2 + task % 2]), COUNT, 1, 30, "Add", "Id")
+
+    together(three, ones(31))  # completes the group
+    options = tf.RunOptions()
+    options.experimental.collective_graph_key = 30
+    found = errors_of(begin(three, build, [0, 1], options=options))
+    found += errors_of(begin(three, build, [2], options=options))
+    assert {type(error) for error in found} == {tf.errors.InvalidArgumentError}
+    assert all("Shape mismatch in" in error.message for error in found)
+    again = together(three, ones(30), options=options)
+    assert [each.tolist() for each in again] == [[3.0]] * COUNT
 
 
 def test_inputs_whose_shapes_differ_in_a_later_run_are_refused(three: list[Any]) -> None:
@@ -365,7 +395,7 @@ class Leader:
 
     number = 7
 
-    def get_step_sequence(self, graph_key: int, cancellation: cancellations.Cancellation) -> int:
+    def get_step_sequence(self, *_: Any) -> int:
         return self.number
 
 

@@ -58,10 +58,12 @@ def all_gather(
 ) -> graphs.Tensor:
     """Return the rows of the tensors of all devices of a group, in the order of the devices' names.
 
-    The tensors may have different numbers of rows, if these are not known before the step.
+    The tensors may have different numbers of rows, if these are not known before the step. The
+    number of rows of a feed is known.
 
     Raises:
         ValueError: `t` has no device or is a scalar, or the group has fewer than two devices.
+        InvalidArgumentError: in a step, another device has a tensor of another shape or type.
     """
     _check_device(t)
     _check_size(group_size, "all_gather")

@@ -36,6 +36,14 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True)
+class Caller:
+    """A task that asks the leader. `incarnation` is another number after a restart of the task."""
+
+    task: str
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
 class Instance:
     """An instance as one member describes it. All members must agree, except on `is_source`.
 

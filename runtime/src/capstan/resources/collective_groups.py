@@ -41,6 +41,8 @@ class _Group:
 @dataclass(eq=False, slots=True)
 class _Instance:
     described: collective.Instance
+    step: int
+    """The number of the steps of the members that began it."""
     known: set[str] = field(default_factory=set)
     sources: list[str] = field(default_factory=list)
     waiting: list[InstanceDone] = field(default_factory=list)
@@ -48,6 +50,32 @@ class _Instance:
     @property
     def is_complete(self) -> bool:
         return len(self.known) >= self.described.group.size
+
+
+@dataclass(eq=False, slots=True)
+class _Steps:
+    """The numbers of the steps of one graph."""
+
+    number: int
+    """The number of the present steps."""
+    failed: int = 0
+    """The number of the last step that failed, or 0."""
+    error: errors.OpError | None = None
+    """The error of that step."""
+    told: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Of each task that has asked: its incarnation, and the last number that it knows."""
+
+    def missed(self, caller: collective.Caller) -> bool:
+        """Return whether the last step failed before this task took part.
+
+        A task that was started again takes part in the steps to come.
+        """
+        incarnation, last = self.told.get(caller.task, (caller.incarnation, 0))
+        return (
+            self.error is not None
+            and incarnation == caller.incarnation
+            and last not in (self.failed, self.number)
+        )
 
 
 class Groups:
@@ -60,7 +88,7 @@ class Groups:
         self._lock = threading.Lock()
         self._groups: dict[int, _Group] = {}
         self._instances: dict[tuple[int, int], _Instance] = {}
-        self._steps: dict[int, int] = {}
+        self._steps: dict[int, _Steps] = {}
 
     def complete_group(self, group: collective.Group, device: str, done: GroupDone) -> Withdraw:
         """Add `device` to its group, and call `done` when the group is complete.
@@ -89,7 +117,7 @@ class Groups:
         return _nothing
 
     def complete_instance(
-        self, instance: collective.Instance, device: str, done: InstanceDone
+        self, instance: collective.Instance, step: int, device: str, done: InstanceDone
     ) -> Withdraw:
         """Add `device` to an instance of a complete group.
 
@@ -97,43 +125,69 @@ class Groups:
         InternalError if a broadcast has no source or two. If the members do not agree, this one
         and those that wait get an InvalidArgumentError, and the instance is forgotten. If all
         members are known, and one of them comes back with another description, a new instance
-        begins: its program has built another graph.
+        begins: its program has built another graph. So it does if the others had another `step`,
+        because that step has failed: if they wait, they get an AbortedError.
         """
         key = instance.group.key, instance.key
+        old: list[InstanceDone] = []
         with self._lock:
             held = self._instances.get(key)
-            if held is None or (held.is_complete and not _agree(held.described, instance)):
-                held = self._instances[key] = _Instance(instance)
+            is_over = held is not None and (held.is_complete or held.step != step)
+            if held is None or (is_over and not _agree(held.described, instance)):
+                old = held.waiting if held is not None else []
+                held = self._instances[key] = _Instance(instance, step)
             error: errors.OpError | None = None
             if not _agree(held.described, instance):
                 error = _disagreement(held.described, instance, device)
             else:
                 self._join(held, instance, device)
             is_broadcast = instance.kind is collective.Kind.BROADCAST
+            ready, rank, withdraw = [], -1, _nothing
             if error is None and is_broadcast and not held.is_complete:
                 held.waiting.append(done)
-                return functools.partial(self._withdraw, held.waiting, done)
-            ready = [done, *held.waiting]
-            held.waiting.clear()
-            if error is None:
-                error = _source_error(held) if is_broadcast else None
-            if error is not None:
-                del self._instances[key]
-            rank = self._rank(held) if is_broadcast and error is None else -1
+                withdraw = functools.partial(self._withdraw, held.waiting, done)
+            else:
+                ready = [done, *held.waiting]
+                held.waiting.clear()
+                if error is None:
+                    error = _source_error(held) if is_broadcast else None
+                if error is not None:
+                    del self._instances[key]
+                elif is_broadcast:
+                    rank = self._rank(held)
+        for each in old:
+            each(-1, _begun_anew(instance, device))
         for each in ready:
             each(rank, error)
-        return _nothing
+        return withdraw
 
-    def step(self, graph_key: int) -> int:
-        """Return the number that the present steps of a graph have. The first call draws it."""
-        with self._lock:
-            return self._steps.setdefault(graph_key, secrets.randbits(_STEP_BITS) | 1)
+    def step(self, graph_key: int, caller: collective.Caller | None) -> int:
+        """Return the number that the present steps of a graph have. The first call draws it.
 
-    def forget_step(self, graph_key: int, step: int) -> None:
-        """Let the next steps of a graph have another number, because one with `step` failed."""
+        Raises:
+            OpError: the error of the last step that failed, if `caller` has missed it. It may not
+                begin the next step, because the other members do not know that they must.
+        """
         with self._lock:
-            if self._steps.get(graph_key) == step:
-                del self._steps[graph_key]
+            held = self._steps.setdefault(graph_key, _Steps(_drawn()))
+            if caller is None:
+                return held.number
+            missed = held.missed(caller)
+            held.told[caller.task] = caller.incarnation, held.failed if missed else held.number
+            if missed:
+                assert held.error is not None
+                raise held.error
+            return held.number
+
+    def forget_step(self, graph_key: int, step: int, error: errors.OpError) -> None:
+        """Let the next steps of a graph have another number, because one with `step` failed.
+
+        `error` is what tasks get that have not taken part yet.
+        """
+        with self._lock:
+            held = self._steps.get(graph_key)
+            if held is not None and held.number == step:
+                held.failed, held.error, held.number = step, error, _drawn()
 
     def _join(self, held: _Instance, instance: collective.Instance, device: str) -> None:
         held.known.add(device)
@@ -150,6 +204,19 @@ class Groups:
         with self._lock:
             if done in waiting:
                 waiting.remove(done)
+
+
+def _drawn() -> int:
+    return secrets.randbits(_STEP_BITS) | 1
+
+
+def _begun_anew(instance: collective.Instance, device: str) -> errors.AbortedError:
+    return errors.AbortedError(
+        None,
+        None,
+        f"The step has failed: {device} has begun collective instance {instance.key} of group "
+        f"{instance.group.key} again, in another step",
+    )
 
 
 def _misfit(held: _Group, group: collective.Group, device: str) -> errors.InternalError | None:

@@ -32,8 +32,12 @@ def result(
             value = collective_rounds.reduce(exchange, value, member.combine)
         return member.finish(value, member.group.size)
     if member.kind is collective.Kind.GATHER:
-        here = np.concatenate([_on_host(arrival) for arrival in arrivals])
-        return here if is_alone else np.concatenate(collective_rounds.gather(exchange, here))
+        rows = np.concatenate([_on_host(arrival) for arrival in arrivals])
+        if not is_alone:
+            rows = np.concatenate(collective_rounds.gather(exchange, rows))
+        for arrival in arrivals:
+            _require_rows(arrival, rows)
+        return rows
     sources = [arrival for arrival in arrivals if arrival.member.is_source]
     sent = _on_host(sources[0]) if sources else None
     if is_alone:
@@ -58,6 +62,21 @@ def _reduced_here(arrivals: Sequence[collective_steps.Arrival]) -> Array:
             )
     total = collectives.reduce(arrivals[0].member.reduction, values, homes, homes[0])
     return _host_copy(homes[0], total)
+
+
+def _require_rows(arrival: collective_steps.Arrival, rows: Array) -> None:
+    """Refuse rows whose number is not what the compiler knows: it may have computed with that."""
+    member, expected = arrival.member, arrival.shape[0]
+    if expected not in (-1, len(rows)):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Shape mismatch in the collective instance {member.instance_key}. Op {member.name} at "
+            f"device {member.device_name} expected {expected} rows, because each device of the "
+            f"group must have as many rows as this one, but got {len(rows)}. If the devices have "
+            "different numbers of rows, gather a tensor whose number of rows is not known before "
+            "the step: neither a feed nor what follows from the shape of a feed.",
+        )
 
 
 def _on_host(arrival: collective_steps.Arrival) -> Array:

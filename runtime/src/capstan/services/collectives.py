@@ -10,6 +10,7 @@ of the step ends with an error that names the task. The next step asks the leade
 """
 
 import functools
+import secrets
 import threading
 import time
 import weakref
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from capstan import errors
-from capstan.core import cancellation
+from capstan.core import cancellation, collective
 from capstan.core.arrays import Array
 from capstan.hardware import threads
 from capstan.resources import collective_member, waiters
@@ -38,6 +39,8 @@ _PATIENCE_S: Final = 10.0
 """How long a member waits for the leader to learn that a step has failed."""
 
 _RETRY_S: Final = 0.05
+
+_INCARNATION_BITS: Final = 56
 
 _HIDDEN: Final = (errors.CancelledError, errors.DeadlineExceededError)
 """Errors that only concern the client of the task where they occur. Others see AbortedError."""
@@ -60,13 +63,14 @@ class Collectives(collective_member.Runner):
         self,
         task: str,
         leader: Leader,
-        forget_step: Callable[[int, int], None],
+        forget_step: Callable[[int, int, errors.OpError], None],
         peers: Callable[[str], interfaces.WorkerApi],
         links: api.Links,
     ) -> None:
         """`leader` returns the worker that knows the groups. `forget_step` is for this task."""
         self.buffers = collective_buffers.Buffers()
         self._task = task
+        self._caller = collective.Caller(task, secrets.randbits(_INCARNATION_BITS))
         self._leader = leader
         self._forget_step = forget_step
         self._connections = collective_exchange.Connections(peers, links)
@@ -165,8 +169,9 @@ class Collectives(collective_member.Runner):
             arrivals = [arrival for met in epoch.waiting.values() for arrival in met]
             arrivals += epoch.running
             epoch.waiting.clear()
-        self._forget_step(epoch.graph_key, epoch.number)
-        self.buffers.abort(epoch.number, error if is_told else self._told(error))
+        told = error if is_told else self._told(error)
+        self._forget_step(epoch.graph_key, epoch.number, told)
+        self.buffers.abort(epoch.number, told)
         self._connections.cut(epoch)
         for arrival in arrivals:
             arrival.answer(None, error)
@@ -180,7 +185,7 @@ class Collectives(collective_member.Runner):
         with self._lock:
             held = self._epochs.get(graph_key)
         try:
-            number = self._leader().get_step_sequence(graph_key, cancellations.Cancellation())
+            number = self._leader().get_step_sequence(graph_key, None, cancellations.Cancellation())
         except errors.OpError:
             return  # the steps of all tasks end without the leader
         old = errors.AbortedError(None, None, f"Another step has failed, as {self._task} has seen")
@@ -201,7 +206,7 @@ class Collectives(collective_member.Runner):
         run = arrival.run
         try:
             epoch = self._epoch(run)  # First, so that the other members learn of later errors.
-            plan = self._plan(arrival)
+            plan = self._plan(arrival, epoch)
             joined = self._join(arrival, plan)
         except Exception as fault:  # noqa: BLE001 - the step's error
             error = run.error or errors.from_exception(fault)
@@ -231,14 +236,16 @@ class Collectives(collective_member.Runner):
             arrival.answer(None, error)
         return joined
 
-    def _plan(self, arrival: collective_steps.Arrival) -> collective_steps.Plan:
+    def _plan(
+        self, arrival: collective_steps.Arrival, epoch: collective_steps.Epoch
+    ) -> collective_steps.Plan:
         member, run, version = arrival.member, arrival.run, self._version
         leader = self._leader()
         members = leader.complete_group(
             member.group, member.device_name, member.kind, run.cancelled
         )
         rank = leader.complete_instance(
-            member.instance(arrival.shape), member.device_name, run.cancelled
+            member.instance(arrival.shape), epoch.number, member.device_name, run.cancelled
         )
         tasks = tuple(dict.fromkeys(members.tasks))
         plan = collective_steps.Plan(
@@ -260,7 +267,7 @@ class Collectives(collective_member.Runner):
         """Return the epoch of a run. Asks the leader for its number if it is not known."""
         limit = time.monotonic() + _PATIENCE_S
         while run.epoch is None:
-            number = self._leader().get_step_sequence(run.graph_key, run.cancelled)
+            number = self._leader().get_step_sequence(run.graph_key, self._caller, run.cancelled)
             error = self.buffers.error(number)
             with self._lock:
                 held = self._epochs.get(run.graph_key)

@@ -32,20 +32,26 @@ class GroupLeader(collective_api.CollectiveApi):
     def complete_instance(
         self,
         instance: collective.Instance,
+        step: int,
         device: str,
         cancellation: cancellations.Cancellation,
     ) -> int:
         found: int = _wait(
-            lambda done: self._groups.complete_instance(instance, device, done), cancellation
+            lambda done: self._groups.complete_instance(instance, step, device, done), cancellation
         )
         return found
 
-    def get_step_sequence(self, graph_key: int, cancellation: cancellations.Cancellation) -> int:
-        return self._groups.step(graph_key)
+    def get_step_sequence(
+        self,
+        graph_key: int,
+        caller: collective.Caller | None,
+        cancellation: cancellations.Cancellation,
+    ) -> int:
+        return self._groups.step(graph_key, caller)
 
-    def forget_step(self, graph_key: int, step: int) -> None:
+    def forget_step(self, graph_key: int, step: int, error: errors.OpError) -> None:
         """Let the next steps of a graph have another number, because one with `step` failed."""
-        self._groups.forget_step(graph_key, step)
+        self._groups.forget_step(graph_key, step, error)
 
 
 def _wait(

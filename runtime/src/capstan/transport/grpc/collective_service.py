@@ -40,6 +40,7 @@ class RemoteLeader(collective_api.CollectiveApi):
     def complete_instance(
         self,
         instance: collective.Instance,
+        step: int,
         device: str,
         cancellation: cancellations.Cancellation,
     ) -> int:
@@ -53,13 +54,23 @@ class RemoteLeader(collective_api.CollectiveApi):
             device_type=instance.group.device_type,
             device=device,
             is_source=instance.is_source,
+            step_id=step,
         )
         for size in instance.shape:
             request.shape.dim.add(size=size)
         return int(self._call("CompleteInstance", request, cancellation).source_rank)
 
-    def get_step_sequence(self, graph_key: int, cancellation: cancellations.Cancellation) -> int:
-        request = wire.GetStepSequenceRequest(graph_key=[graph_key])
+    def get_step_sequence(
+        self,
+        graph_key: int,
+        caller: collective.Caller | None,
+        cancellation: cancellations.Cancellation,
+    ) -> int:
+        request = wire.GetStepSequenceRequest(
+            graph_key=[graph_key],
+            task=caller.task if caller else "",
+            incarnation=caller.incarnation if caller else 0,
+        )
         response = self._call("GetStepSequence", request, cancellation)
         return int(response.step_sequence[0].next_step_id)
 
@@ -102,15 +113,18 @@ def answers(leader: collective_api.CollectiveApi) -> Mapping[str, Answer]:
             tuple(dim.size for dim in request.shape.dim),
             request.is_source,
         )
-        rank = leader.complete_instance(instance, request.device, _gone(context))
+        rank = leader.complete_instance(instance, request.step_id, request.device, _gone(context))
         return wire.CompleteInstanceResponse(instance_key=instance.key, source_rank=rank)
 
     def get_step_sequence(request: Any, context: grpc.ServicerContext) -> Any:
         response = wire.GetStepSequenceResponse()
+        caller = None
+        if request.task:
+            caller = collective.Caller(request.task, request.incarnation)
         for graph_key in request.graph_key:
             response.step_sequence.add(
                 graph_key=graph_key,
-                next_step_id=leader.get_step_sequence(graph_key, _gone(context)),
+                next_step_id=leader.get_step_sequence(graph_key, caller, _gone(context)),
             )
         return response
 

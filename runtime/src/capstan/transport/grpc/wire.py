@@ -67,9 +67,9 @@ CompleteGroupResponse  group_key:int32=1 group_size:int32=2 device_type:string=3
 CompleteInstanceRequest name:string=1 type:int32=2 data_type:DataType=3 \
                        shape:TensorShapeProto=4 group_key:int32=5 group_size:int32=6 \
                        instance_key:int32=7 device_type:string=8 subdiv_offset:int32*=9 \
-                       device:string=10 is_source:bool=11
+                       device:string=10 is_source:bool=11 step_id:int64=14
 CompleteInstanceResponse instance_key:int32=1 source_rank:int32=2
-GetStepSequenceRequest graph_key:int64*=1
+GetStepSequenceRequest graph_key:int64*=1 task:string=2 incarnation:fixed64=3
 StepSequence           graph_key:int64=1 next_step_id:int64=2
 GetStepSequenceResponse step_sequence:StepSequence*=1
 
