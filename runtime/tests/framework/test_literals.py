@@ -77,6 +77,9 @@ def test_values_take_the_requested_type(value: Any, dtype: str, expected: Any) -
     [
         (1.5, "int32", "Expected int32, got 1.5 of type 'float' instead."),
         ([1, 2.5], "int32", "Expected int32, got 2.5 of type 'float' instead."),
+        ([[1, 2.5], [3, 4]], "int32", "Expected int32, got 2.5 of type 'float' instead."),
+        ([[3, 4], (1, 2.5)], "int32", "Expected int32, got 2.5 of type 'float' instead."),
+        ([[1, "a"], [2.5]], "float32", "Expected float32, got 'a' of type 'str' instead."),
         ("a", "float32", "Expected float32, got 'a' of type 'str' instead."),
         (1, "bool", "Expected bool, got 1 of type 'int' instead."),
         (1, "string", "Expected string, got 1 of type 'int' instead."),

@@ -73,9 +73,12 @@ def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
     if dtype is not None and dtype.is_quantized:
         integers = _from_python(_without_fields(value), dtypes.levels(dtype))
         return integers.view(dtype.as_numpy_dtype)
-    for wrong in _unfit(value, _fits(dtype)):
+    fits, leaves = _fits(dtype), _leaves_by_class(value)
+    if not all(map(fits, leaves.values())):
+        wrong = next(_unfit(value, fits))
         raise _refusal(value, wrong) if dtype is None else TypeError(_expected(dtype, wrong))
-    plain = _without_dimensions(value)
+    has_dimensions = any(issubclass(each, dimension.Dimension) for each in leaves)
+    plain = _without_dimensions(value) if has_dimensions else value
     try:
         try:
             array = np.array(plain, dtype=_array_type(dtype, value))
@@ -173,11 +176,24 @@ def _unfit(value: Any, fits: Callable[[Any], bool]) -> Iterator[Any]:
     if isinstance(value, list | tuple):
         for element in value:
             yield from _unfit(element, fits)
-    elif not (isinstance(value, np.ndarray) and value.ndim) and not fits(value):
+    elif not fits(value):
         yield value
 
 
+def _leaves_by_class(value: Any) -> dict[type[Any], Any]:
+    """Return one element of each class in a nested list. Python runs no code for each element."""
+    if not isinstance(value, list | tuple):
+        return {type(value): value}
+    found = dict(zip(map(type, value), value, strict=True))
+    if any(issubclass(each, (list, tuple)) for each in found):
+        found = {}
+        for element in value:
+            found.update(_leaves_by_class(element))
+    return found
+
+
 def _fits(dtype: dtypes.DType | None) -> Callable[[Any], bool]:
+    """Return a function that tells by the class of an element whether it fits `dtype`."""
     if dtype is None:
         return lambda leaf: isinstance(
             leaf, (bool, numbers.Number, np.generic, np.ndarray, dimension.Dimension, *_TEXT)
