@@ -63,6 +63,23 @@ def test_the_shape_invariant_is_the_static_shape_inside(graph: Any) -> None:
     assert y.shape.as_list() == [None]
 
 
+def test_the_number_of_handles_may_change_if_the_shape_invariant_says_so(graph: Any) -> None:
+    variable = tf.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
+    handles = tf.while_loop(
+        lambda handles: tf.size(handles) < 5,
+        lambda handles: tf.concat([handles, handles], 0),
+        [tf.stack([variable.handle] * 2)],
+        shape_invariants=[tf.TensorShape([None])],
+    )
+    assert handles.shape.as_list() == [None]
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        count, value = session.run(
+            [tf.size(handles), tf.raw_ops.ReadVariableOp(resource=handles[7], dtype=tf.float32)]
+        )
+    assert (count, value.tolist()) == (8, [1.0, 2.0])
+
+
 def test_a_type_may_stand_for_a_shape_invariant(graph: Any) -> None:
     def longer(x: Any, y: Any) -> Any:
         return tf.concat([x, x], 0), tf.sparse.concat(0, [y, y])
@@ -143,6 +160,14 @@ REFUSED = {
         lambda: tf.while_loop(
             lambda x: True, lambda x: x, [tf.constant([1.0])],
             shape_invariants=[tf.TensorShape([2])],
+        ),
+        ValueError, "is not compatible with the initial shape of the loop variable",
+    ),
+    "a shape invariant of one handle for several": (
+        lambda: tf.while_loop(
+            lambda x: True, lambda x: x,
+            [tf.stack([tf.get_variable("v", [2], use_resource=True).handle] * 2)],
+            shape_invariants=[tf.TensorShape([])],
         ),
         ValueError, "is not compatible with the initial shape of the loop variable",
     ),

@@ -8,7 +8,7 @@ value, which a `NextIteration` passes to the `Merge`.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import (
     array_flows,
     composite,
@@ -105,9 +105,22 @@ def invariants(loop_vars: Any, given: Any) -> list[tensor_shape.TensorShape]:
             found += composite.invariants(variable, invariant)
         else:
             flow = array_flows.flow_of(variable)
-            is_handle = flow.dtype is dtypes.resource
-            found.append(flow.inferred_shape if is_handle or invariant is None else invariant)
+            found.append(_invariant(flow, invariant))
     return found
+
+
+def _invariant(
+    flow: graphs.Tensor, given: tensor_shape.TensorShape | None
+) -> tensor_shape.TensorShape:
+    """Return the shape of a loop variable in all iterations, as shape rules see it."""
+    if given is None:
+        return flow.inferred_shape
+    if flow.dtype is not dtypes.resource:
+        return given
+    if given.ndims == 0:
+        # The handle of a variable has the shape of the variable. Several handles do not fit.
+        return flow.inferred_shape if flow.shape.ndims == 0 else given
+    return tensor_shape.unchecked(shapes.from_handles(given.internal))
 
 
 def _pairs(variables: Any, invariants: Any) -> list[tuple[Any, Any]]:
