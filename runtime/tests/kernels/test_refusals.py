@@ -115,6 +115,7 @@ REFUSALS = [
     ("StridedSlice", (ROW, [3], [4], [1]), {"shrink_axis_mask": 1},
      "slice index 3 of dimension 0 out of bounds."),
     ("StridedSlice", (ROW, [0], [1], [0]), {}, "strides[0] must be non-zero"),
+    ("StridedSlice", (ROW, [0], [1], [-1]), {"shrink_axis_mask": 1}, "only stride 1 allowed"),
     ("StridedSlice", (ROW, [0, 0], [1, 1], [1, 1]), {}, "Index out of range"),
     ("StridedSliceGrad", ([3], [3], [4], [1], 1.0), {"shrink_axis_mask": 1}, "slice index 3"),
     ("Fill", ([-1], 0.0), {}, "Dimension -1 must be >= 0"),

@@ -53,6 +53,9 @@ def test_a_pattern_that_needs_exponential_backtracking_in_re_is_matched() -> Non
         (np.int64(7), {"width": 3, "fill": b"+"}, b" +7"),
         (np.uint8(200), {}, b"200"),
         (np.bool_(True), {}, b"true"),
+        (np.bool_(True), {"width": 6}, b"true"),
+        (np.float32(-np.inf), {"width": 6, "fill": b"0"}, b"  -inf"),
+        (np.complex64(complex(1, np.nan)), {"width": 4, "fill": b"0"}, b"(1.000000, nan)"),
         (np.array(b"x", object), {"width": 3, "fill": b"-"}, b"x  "),
     ],
 )
@@ -80,9 +83,27 @@ def test_many_strings_are_split_as_single_strings_are(count: int) -> None:
         rows = [[part for part in row if part or not skips_empty] for row in rows]
         split = raw.StringSplit(texts, np.array(separators, object), skip_empty=skips_empty)
         assert_sparse(split, rows)
-    for separator, most in ((b",", -1), (b"", -1), (b", ", -1), (b",", 1), (b"", 1)):
+    for separator, most in ((b",", -1), (b"", -1), (b", ", -1), (b",", 1)):
         rows = [text.split(separator or None, most) for text in texts]
         assert_sparse(raw.StringSplitV2(texts, np.array(separator, object), maxsplit=most), rows)
+
+
+@pytest.mark.parametrize(
+    "text, most, parts",
+    [
+        (b" a  b c ", 1, [b"a", b"b c "]),
+        (b" a ", 1, [b"a", b""]),
+        (b"a", 2, [b"a"]),
+        (b"", 1, []),
+        (b" a ", 0, [b" a "]),
+    ],
+)
+def test_what_follows_the_last_separation_is_one_part(
+    text: bytes, most: int, parts: list[bytes]
+) -> None:
+    """As in TensorFlow, which differs from Python if nothing follows."""
+    texts, blank = np.array([text], object), np.array(b"", object)
+    assert_sparse(raw.StringSplitV2(texts, blank, maxsplit=most), [parts])
 
 
 def assert_sparse(split: Any, rows: list[list[bytes]]) -> None:

@@ -60,7 +60,7 @@ def strided(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
         steps.append(1 if shrinks else draw(st.sampled_from([1, 2, -1, -2])))
     if draw(st.booleans()):
         masks["new_axis_mask"] |= 1 << len(begin)
-        begin.append(0), end.append(0), steps.append(1)
+        begin.append(0), end.append(0), steps.append(draw(st.integers(0, 1)))
     bounds = [np.array(numbers, np.int32) for numbers in (begin, end, steps)]
     return Case([value, *bounds], masks, frozenset({1, 2, 3}))
 

@@ -86,6 +86,7 @@ VALUES: list[Case] = [
         for s in SIZES
         for a in (False, True)
     ),
+    lambda v1: v1.image.resize_area(FLOATS[:, :1], [3, 5], align_corners=True),
     lambda v1: v1.image.resize_images(BYTES, [10, 10]),
     lambda v1: v1.image.resize_images(BYTES, [10, 10], 1),
     lambda v1: v1.image.resize_images(BYTES, [20, 14], preserve_aspect_ratio=True),

@@ -97,6 +97,8 @@ class _Axis:
     def area_weights(self) -> Array:
         """Return the part of each new pixel (row) that each old pixel (column) covers."""
         starts = self.positions[:, np.newaxis]
+        if not self.scale:  # with aligned corners, a single pixel covers all new pixels
+            return np.ones((len(starts), self.old), np.float32)
         ends = starts + self.scale
         pixels = np.arange(self.old, dtype=np.float32)
         covered = np.minimum(ends, pixels + 1) - np.maximum(starts, pixels)

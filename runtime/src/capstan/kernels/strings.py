@@ -1,5 +1,6 @@
 """Kernels of elementwise ops on strings."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,38 +18,53 @@ def _as_string(node: NodeContext) -> Function:
     if dtype is dtypes.string:
         return _elementwise(lambda string: write(string.decode(errors="replace")), object)
     if dtype is dtypes.bool_:
-        return _elementwise(lambda value: write("true" if value else "false"), object)
+        return _elementwise(lambda value: b"true" if value else b"false", object)
     return _elementwise(write, object)
 
 
 def _formatter(attrs: Any, dtype: dtypes.DType) -> Callable[[Any], bytes]:
     """Return a function that formats one element as C's printf does, with the node's flags.
 
-    It takes a number, or a text if the dtype is that of strings or of booleans.
+    It takes a number, or a text if the dtype is that of strings.
     """
+    _check_flags(attrs, dtype)
+    fill, width, precision = attr_value.text(attrs["fill"]), attrs["width"], attrs["precision"]
+    size = str(width) if width > -1 else ""
+    size += f".{precision}" if precision > -1 else ""
+    letter = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
+    if dtype is dtypes.string:
+        return lambda text: (f"%{fill}{size}s" % text).encode()
+    if not (dtype.is_floating or dtype.is_complex):
+        return f"%{fill}{size}d".encode().__mod__
+    # Without a function of Python around it, a format takes half the time.
+    write = f"%{fill}{size}{letter}".encode().__mod__
+    if fill == "0":
+        write = _with_blanks(write, f"%{size}{letter}".encode().__mod__)
+    if dtype.is_complex:
+        return lambda value: b"(%b,%b)" % (write(value.real), write(value.imag))
+    return write
+
+
+def _check_flags(attrs: Any, dtype: dtypes.DType) -> None:
     fill = attr_value.text(attrs["fill"])
     if len(fill) > 1:
         raise invalid("Fill string must be one or fewer characters")
     if fill not in ("", " ", "+", "-", "0", "#"):
         raise invalid(f'Fill argument not supported: "{fill}"')
-    width, precision = attrs["width"], attrs["precision"]
     if attrs["scientific"] and attrs["shortest"]:
         raise invalid("Cannot select both scientific and shortest notation")
     if not (dtype.is_floating or dtype.is_complex):
         if attrs["scientific"] or attrs["shortest"]:
             raise invalid(f"scientific and shortest format not supported for datatype {dtype.name}")
-        if precision >= 0:
+        if attrs["precision"] >= 0:
             raise invalid(f"precision not supported for datatype {dtype.name}")
-    head = "%" + fill + (str(width) if width > -1 else "")
-    head += f".{precision}" if precision > -1 else ""
-    letter = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
 
-    if dtype in (dtypes.string, dtypes.bool_):
-        return lambda text: (f"{head}s" % text).encode()
-    if dtype.is_complex:
-        return lambda value: f"({head}{letter},{head}{letter})".encode() % (value.real, value.imag)
-    # Without a function of Python around it, a format takes half the time.
-    return f"{head}{letter if dtype.is_floating else 'd'}".encode().__mod__
+
+def _with_blanks(
+    write: Callable[[Any], bytes], write_blanks: Callable[[Any], bytes]
+) -> Callable[[Any], bytes]:
+    """Return `write`, but with blanks before infinities and NaN, as C writes them."""
+    return lambda value: write(value) if math.isfinite(value) else write_blanks(value)
 
 
 def _elementwise(function: Callable[[Any], Any], dtype: type[Any]) -> Function:

@@ -116,9 +116,19 @@ def _string_split_v2(node: NodeContext) -> Function:
         if strings.size > _FEW and most < 0 and (text is None or len(text) == 1):
             is_kept = _all if text else _not_empty
             return _split_all(strings, text or _BLANKS, is_kept, 1 in node.packed)
-        return _split_each(strings, lambda value: value.split(text, most))
+        if most < 0 or (text and most):
+            return _split_each(strings, lambda value: value.split(text, most))
+        return _split_each(strings, lambda value: _first_words(value, most))
 
     return split
+
+
+def _first_words(value: bytes, most: int) -> list[bytes]:
+    """Return up to `most` words, and the rest if there are as many. Python drops an empty rest."""
+    if not most:
+        return [value]
+    words = value.split(None, most)
+    return [*words, b""] if len(words) == most else words
 
 
 def _substr(node: NodeContext) -> Function:

@@ -34,7 +34,8 @@ class Spec:
         (slice(0, None, 1), 1)
 
         Raises:
-            ValueError: a stride is 0, or there is more than one ellipsis.
+            ValueError: the stride of a slice is 0, that of an integer is not positive, or there is
+                more than one ellipsis. The strides of other items have no meaning.
         """
 
         def is_set(mask: str, bit: int) -> bool:
@@ -42,13 +43,15 @@ class Spec:
 
         items: list[Item] = []
         for bit, (first, last, step) in enumerate(zip(begin, end, steps, strict=True)):
-            if step == 0:
-                raise ValueError(f"strides[{bit}] must be non-zero")
             if is_set("ellipsis_mask", bit):
                 items.append(...)
             elif is_set("new_axis_mask", bit):
                 items.append(None)
+            elif step == 0:
+                raise ValueError(f"strides[{bit}] must be non-zero")
             elif is_set("shrink_axis_mask", bit):
+                if step < 0:
+                    raise ValueError("only stride 1 allowed on non-range indexing.")
                 items.append(first)
             else:
                 items.append(
