@@ -25,6 +25,7 @@ ORDER = (
     "local_chain",
     "local_elementwise",
     "local_train",
+    "local_busy",
     "local_loop",
     "local_recurrent",
     "local_beam",
