@@ -22,7 +22,7 @@ from capstan.python.framework import (
     tensor_shape,
     tensor_util,
 )
-from capstan.python.ops import gen_control_flow_ops, gen_math_ops, summary_op_util
+from capstan.python.ops import gen_audio_ops, gen_control_flow_ops, gen_math_ops, summary_op_util
 from capstan.python.ops.ragged import ragged_conversion_ops, ragged_util
 from capstan.python.platform import gfile
 from capstan.python.saved_model import signature_def_utils
@@ -45,6 +45,18 @@ def test_attributes_may_follow_the_inputs_of_an_op_by_position() -> None:
     product = gen_math_ops.mat_mul([[1.0, 2.0]], [[3.0, 4.0]], False, True)
     with tf.Session() as sess:
         assert sess.run(product).tolist() == [[11.0]]
+
+
+def test_a_program_computes_features_of_speech_with_the_generated_functions() -> None:
+    signal = np.sin(np.arange(1600, dtype=np.float32) / 9)[:, None]
+    sound = gen_audio_ops.decode_wav(tf.audio.encode_wav(signal, 16000), desired_channels=1)
+    spectrogram = gen_audio_ops.audio_spectrogram(sound.audio, 512, 320, magnitude_squared=True)
+    features = gen_audio_ops.mfcc(spectrogram, sound.sample_rate, dct_coefficient_count=26)
+    with tf.Session() as sess:
+        found, rate = sess.run([features, sound.sample_rate])
+    assert found.shape == (1, 4, 26)
+    assert np.isfinite(found).all()
+    assert rate == 16000
 
 
 def test_a_list_is_a_leaf_of_an_element() -> None:

@@ -80,6 +80,7 @@ _NN = ("candidate_sampling_ops", "embedding_ops")
 _GENERATED = (
     *(
         "array",
+        "audio",
         "bitwise",
         "boosted_trees",
         "checkpoint",
@@ -101,6 +102,7 @@ _GENERATED = (
         "nn",
         "parsing",
     ),
+    *("ragged_array", "ragged_conversion", "ragged_math"),
     *("random", "resource_variable", "sdca", "set", "sparse", "spectral", "state", "string"),
 )
 
