@@ -335,3 +335,12 @@ def test_a_model_computes_the_shapes_of_its_outputs() -> None:
         model.compute_output_shape((5, 7, 3))
     layers = [keras.layers.Dense(4), keras.layers.Reshape((2, 2)), keras.layers.Flatten()]
     assert keras.Sequential(layers).compute_output_shape((None, 3)).as_list() == [None, 4]
+
+
+def test_a_list_of_one_output_is_that_output() -> None:
+    with tf.Graph().as_default():
+        x = tf.keras.Input((3,))
+        model = tf.keras.Model(inputs=[x], outputs=[tf.keras.layers.Dense(2)(x)])
+        for each in (model, tf.keras.models.clone_model(model)):
+            found = [each(tf.ones([4, 3])), each([tf.ones([4, 3])])]
+            assert [tensor.shape.as_list() for tensor in found] == [[4, 2], [4, 2]]

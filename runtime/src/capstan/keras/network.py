@@ -44,6 +44,7 @@ class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
             self._set_function(inputs, outputs)
 
     def _set_function(self, inputs: Any, outputs: Any) -> None:
+        inputs, outputs = _alone(inputs), _alone(outputs)
         self._function = functional.Function(context.of(), inputs, outputs)
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
         self._functional_layers = self._function.layers
@@ -301,3 +302,8 @@ def _numbered(layers: list[Any]) -> trackable.Dependencies:
             with_weights += 1
         found.append((f"layer-{number}", layer))
     return found
+
+
+def _alone(tensors: Any) -> Any:
+    """Return the tensor of a list of one tensor, which a model takes and returns without a list."""
+    return tensors[0] if isinstance(tensors, list) and len(tensors) == 1 else tensors
