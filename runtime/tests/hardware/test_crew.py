@@ -66,7 +66,8 @@ def test_a_caller_whose_helper_was_late_works_alone_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(crew, "_LATE", 0)
-    monkeypatch.setattr(crew, "_PAUSES", (600.0, 600.0))
+    monkeypatch.setattr(crew, "_PAUSE", 1e6)
+    monkeypatch.setattr(crew, "_LONGEST", 600.0)
     caller = threading.get_ident()
     begun, release = threading.Event(), threading.Event()
 
@@ -85,15 +86,15 @@ def test_a_caller_whose_helper_was_late_works_alone_for_a_while(
 
 
 PAUSES = [
-    pytest.param([(0.0, 0.0005, 0.0004)], 0.001, False, id="a short wait"),
-    pytest.param([(0.0, 0.02, 0.001)], 0.04, True, id="a long wait"),
-    pytest.param([(0.0, 0.02, 0.001)], 0.06, False, id="after the pause"),
-    pytest.param([(0.0, 0.02, 0.001), (0.1, 0.02, 0.001)], 0.19, True, id="late twice"),
+    pytest.param([(0.0, 0.0009, 0.0001)], 0.0001, False, id="a short wait"),
+    pytest.param([(0.0, 0.02, 0.01)], 0.001, False, id="long pieces"),
+    pytest.param([(0.0, 0.02, 0.001)], 0.19, True, id="a long wait"),
+    pytest.param([(0.0, 0.02, 0.001)], 0.21, False, id="after the pause"),
+    pytest.param([(0.0, 0.02, 0.001), (0.3, 0.02, 0.001)], 0.69, True, id="late twice"),
     pytest.param(
-        [(0.0, 0.02, 0.001), (0.1, 0.0, 0.001), (0.2, 0.02, 0.001)], 0.26, False, id="late again"
+        [(0.0, 0.02, 0.001), (0.3, 0.0, 0.001), (0.4, 0.02, 0.001)], 0.61, False, id="late again"
     ),
     pytest.param([(float(at), 1.0, 0.001) for at in range(20)], 20.1, False, id="at most a second"),
-    pytest.param([(0.0, 0.02, 0.01)], 0.001, False, id="long pieces"),
 ]
 
 

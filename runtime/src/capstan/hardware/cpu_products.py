@@ -33,8 +33,12 @@ def is_fast() -> bool:
     return cpu_elementwise.compiler().register in _HEIGHTS
 
 
+@functools.lru_cache(4096)
 def numbers(**fields: int) -> Array:
-    """Return the numbers of `llvm_products.FIELDS`. Counts are 1 if they are not given."""
+    """Return the numbers of `llvm_products.FIELDS`. Counts are 1 if they are not given.
+
+    The result must not be changed.
+    """
     from capstan.hardware import llvm_products
 
     given = {**dict.fromkeys((*llvm_products.LOOPS, "repeats"), 1), **fields}

@@ -19,11 +19,14 @@ Work = Callable[[int], None]
 _LATE: Final = 3
 """A helper that takes this many times as long as the caller for a piece had to wait for a core."""
 
-_LEAST_WAIT: Final = 3e-4
+_LEAST_WAIT: Final = 1e-3
 """A shorter wait, in seconds, is no sign of busy cores."""
 
-_PAUSES: Final = (0.05, 1.0)
-"""The shortest and the longest time, in seconds, for which a caller works alone."""
+_PAUSE: Final = 10
+"""A caller works alone for this many times as long as it waited, or longer."""
+
+_LONGEST: Final = 1.0
+"""The longest time, in seconds, for which a caller works alone."""
 
 
 def share(work: Work, pieces: int) -> None:
@@ -44,7 +47,7 @@ def share(work: Work, pieces: int) -> None:
 class Pauses:
     """When a caller works alone, because its helpers found the cores busy.
 
-    A pause is twice as long as the last one if the helpers were late again after it.
+    A pause is at least twice as long as the last one if the helpers were late again after it.
     """
 
     def __init__(self) -> None:
@@ -59,8 +62,7 @@ class Pauses:
         if waited <= max(_LATE * piece, _LEAST_WAIT):
             self._length = 0.0
             return
-        shortest, longest = _PAUSES
-        self._length = min(max(2 * self._length, shortest), longest)
+        self._length = min(max(2 * self._length, _PAUSE * waited), _LONGEST)
         self._end = now + self._length
 
 

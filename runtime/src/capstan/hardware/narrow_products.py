@@ -1,6 +1,5 @@
 """Products of a matrix that has few rows, such as a small batch, with a matrix of weights."""
 
-import functools
 from typing import Any, Final
 
 import numpy as np
@@ -68,7 +67,6 @@ def _into(result: Any, out: Array) -> Array:
     return out
 
 
-@functools.lru_cache(4096)
 def _numbers(rows: int, depth: int, columns: int) -> Array:
     return cpu_products.numbers(
         rows=rows,
