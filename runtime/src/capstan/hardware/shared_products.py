@@ -16,8 +16,8 @@ _MOST_THREADS: Final = 4
 """With more cores, OpenBLAS divides its work better, and fewer of them are busy. A guess."""
 
 _PIECE: Final = 1 << 23
-"""A piece has at least so many multiplications, which take some 0.2 ms. To wake a helper, and to give
-it a piece, takes a tenth of that."""
+"""A piece has at least so many multiplications, which take some 0.2 ms. To wake a helper takes a
+tenth of that."""
 
 _PIECES: Final = 8
 """The most pieces. A BLAS copies parts of the matrices for each."""
