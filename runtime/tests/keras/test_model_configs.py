@@ -115,6 +115,12 @@ def test_the_configuration_names_each_call_by_its_layer_and_number() -> None:
     assert calls["sum"] == [[["inner", 2, 0, {}], ["given", 0, 0, {}]]]
 
 
+@pytest.mark.parametrize("name", ["BatchNormalizationV1", "BatchNormalizationV2"])
+def test_files_of_other_versions_call_batch_normalization_by_other_names(name: str) -> None:
+    layer = layers.deserialize({"class_name": name, "config": {"momentum": 0.75}})
+    assert (type(layer), layer.momentum) == (layers.BatchNormalization, 0.75)
+
+
 def test_layers_of_a_program_are_known_by_their_names() -> None:
     given = tf.keras.Input((4,))
     model = tf.keras.Model(given, Twice(name="twice")(given, 3.0))

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from capstan.api import creation_ops
 from capstan.api.layers import settings
@@ -81,6 +81,14 @@ class BuiltIn(base_layer.Layer):
         return nest.mapped(lambda tensor: tensor.shape, outputs)
 
 
+_OTHER_NAMES: Final = {
+    "BatchNormalizationV1": "BatchNormalization",
+    "BatchNormalizationV2": "BatchNormalization",
+    "Functional": "Model",
+}
+"""Names of classes in the files of other versions of TensorFlow."""
+
+
 def classes() -> dict[str, Any]:
     """Return the classes of Keras's layers by name."""
     found: dict[str, Any] = {}
@@ -90,8 +98,7 @@ def classes() -> dict[str, Any]:
         pending += layer.__subclasses__()
         if layer.__module__.startswith(_LIBRARY):
             found[layer.__name__] = layer
-    if "Model" in found:
-        found["Functional"] = found["Model"]  # So TensorFlow calls it since version 2.3.
+    found |= {other: found[name] for other, name in _OTHER_NAMES.items() if name in found}
     return found
 
 
