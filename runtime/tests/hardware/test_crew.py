@@ -3,6 +3,7 @@
 import os
 import threading
 
+import numpy as np
 import pytest
 
 from capstan.hardware import blas, crew
@@ -106,6 +107,45 @@ def test_pauses_follow_helpers_that_are_late(
     for note in notes:
         pauses.note(*note)
     assert pauses.is_on(now) == expected
+
+
+def test_helpers_treat_warnings_as_the_caller_does() -> None:
+    meeting = threading.Barrier(2, timeout=60)
+
+    def overflow(_: int) -> None:
+        meeting.wait()
+        np.float32(3e38) * np.float32(3e38)
+
+    with np.errstate(all="ignore"):
+        crew.share(overflow, 2)
+
+
+def test_a_caller_works_alone_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    done: list[int] = []
+    crew.share(done.append, 10)
+    assert done == list(range(10))
+
+
+def test_an_interrupt_comes_after_the_pieces_that_helpers_have_taken() -> None:
+    caller, ended = threading.get_ident(), []
+    begun, release = threading.Event(), threading.Event()
+
+    def work(piece: int) -> None:
+        if threading.get_ident() == caller:
+            begun.wait()
+            threading.Timer(0.05, release.set).start()
+            raise KeyboardInterrupt
+        begun.set()
+        release.wait()
+        ended.append(piece)
+
+    with pytest.raises(KeyboardInterrupt):
+        crew.share(work, 2)
+    assert len(ended) == 1
 
 
 def test_work_may_share_work_of_its_own() -> None:

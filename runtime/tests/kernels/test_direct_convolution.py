@@ -111,6 +111,20 @@ def test_pieces_together_are_the_whole(count: int, size: int, stride: int) -> No
     )
 
 
+@pytest.mark.parametrize("before", [20, 40])
+@pytest.mark.parametrize("count", [1, 20])
+def test_rows_of_windows_may_lie_in_the_padding(before: int, count: int) -> None:
+    rows = windows.Windows(64, 3, 1, 1, before, 64 + 2 * before - 2)
+    shape = Geometry(rows, windows.over(16, 3, 1, 1, b"SAME"), 16, 24)
+    images, filters, slope = arrays(shape, count, np.float32)
+    np.testing.assert_array_equal(
+        direct_convolution.forward(shape, images, filters), convolved(shape, images, filters)
+    )
+    np.testing.assert_array_equal(
+        direct_convolution.by_filter(shape, images, slope), slope_by_filters(shape, images, slope)
+    )
+
+
 @pytest.mark.parametrize("view", [lambda x: x[:, ::-1], lambda x: np.asfortranarray(x)])
 def test_arrays_may_lie_in_memory_in_any_order(view: Any) -> None:
     axis = windows.over(8, 3, 1, 1, b"SAME")

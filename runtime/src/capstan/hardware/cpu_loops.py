@@ -102,8 +102,9 @@ class Loop:
         from capstan.hardware import llvm_calls  # Most programs need no LLVM.
 
         with self._lock:  # Threads that run the node meanwhile wait for the compilation.
-            kinds = tuple(map(_kind, arguments))
-            self._compiled[key] = llvm_calls.compiled(self._function, kinds)
+            if key not in self._compiled:
+                kinds = tuple(map(_kind, arguments))
+                self._compiled[key] = llvm_calls.compiled(self._function, kinds)
             return self._compiled[key]
 
 

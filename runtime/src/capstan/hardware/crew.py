@@ -4,6 +4,7 @@ TensorFlow has a pool of threads for this (`Shard` in core/util/work_sharder.cc)
 works alone for a while if its helpers had to wait for cores that other programs keep busy.
 """
 
+import contextvars
 import functools
 import os
 import threading
@@ -77,14 +78,24 @@ class _Crew:
         job = _Job(work, pieces)
         start = time.perf_counter()
         if not self._pauses.is_on(start):
-            for _ in range(helpers):
-                self._threads.start(job.run)
-        done = job.run()
-        middle = time.perf_counter()
-        job.wait()
+            self._ask(job, helpers)
+        try:
+            done = job.run()
+            middle = time.perf_counter()
+        finally:  # also when the user interrupts the program
+            job.end()
+        job.check()
         if 0 < done < pieces:
             now = time.perf_counter()
             self._pauses.note(now, now - middle, (middle - start) / done)
+
+    def _ask(self, job: "_Job", helpers: int) -> None:
+        """Ask threads to help. They treat warnings of NumPy as the caller does."""
+        try:
+            for _ in range(helpers):
+                self._threads.start(functools.partial(contextvars.copy_context().run, job.help))
+        except RuntimeError:
+            pass  # The system starts no thread, so the caller works alone.
 
 
 class _Job:
@@ -92,11 +103,21 @@ class _Job:
 
     def __init__(self, work: Work, pieces: int) -> None:
         self._work, self._pieces = work, iter(range(pieces))
-        self._left = pieces
-        """The number of pieces that are not finished."""
         self._error: BaseException | None = None
-        self._lock = threading.Lock()
-        self._end = threading.Event()
+        self._helping = 0
+        """The number of helpers that may be at work."""
+        self._changed = threading.Condition()
+
+    def help(self) -> None:
+        """Work on pieces, as a helper."""
+        with self._changed:
+            self._helping += 1
+        try:
+            self.run()
+        finally:
+            with self._changed:
+                self._helping -= 1
+                self._changed.notify_all()
 
     def run(self) -> int:
         """Work on pieces until all are taken. Return how many this thread has taken."""
@@ -107,17 +128,23 @@ class _Job:
             try:
                 if self._error is None:
                     self._work(piece)
-            except BaseException as error:  # noqa: BLE001 - `wait` raises it
+            except BaseException as error:  # noqa: BLE001 - `check` raises it
                 self._error = error
-            with self._lock:
-                self._left -= 1
-                if not self._left:
-                    self._end.set()
         return taken
 
-    def wait(self) -> None:
-        """Wait for the pieces that other threads have taken. Raise the first error."""
-        self._end.wait()
+    def end(self) -> None:
+        """Let no thread take another piece, and wait for the pieces that helpers have taken."""
+        for _ in self._pieces:
+            pass
+        while self._helping:
+            try:
+                with self._changed:
+                    self._changed.wait_for(lambda: not self._helping)
+            except BaseException as error:  # noqa: BLE001 - `check` raises it
+                self._error = error  # An interrupt. Helpers still write results.
+
+    def check(self) -> None:
+        """Raise the first error."""
         if self._error is not None:
             raise self._error
 

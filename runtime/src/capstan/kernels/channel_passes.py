@@ -91,6 +91,7 @@ class Passes:
         """Return whether the passes are faster than the formulas."""
         return (
             is_on_host(rows)
+            and rows.flags.c_contiguous
             and rows.size >= _LEAST_NUMBERS
             and rows.shape[1] >= _LEAST_WIDTH
             and all(loop.at_once() is not None for loop in self._loops.values())
@@ -126,7 +127,7 @@ class Passes:
         return totals.reshape(len(totals), count, -1, depth).sum((0, 2))
 
     def _written(self, name: str, matrices: Sequence[Array], vectors: Sequence[Array]) -> Any:
-        result = np.empty_like(matrices[0])
+        result = np.empty(matrices[0].shape, np.float32)  # in C order, unlike that of its model
         flat = result.reshape(-1)
         self._run(name, matrices, vectors, lambda piece: flat)
         return result

@@ -250,7 +250,8 @@ def _padded(shape: Geometry, images: Array, piece: _Piece) -> Any:
     reach = (shape.rows.width - 1) * shape.rows.dilation + 1
     height = (piece.row_count - 1) * shape.rows.stride + reach
     columns = shape.columns
-    inside = slice(max(top, 0), min(top + height, shape.rows.size))
+    first = max(top, 0)
+    inside = slice(first, max(first, min(top + height, shape.rows.size)))
     is_whole = columns.padded == columns.size and height == inside.stop - inside.start
     if is_whole and not columns.before:
         return np.ascontiguousarray(images[piece.images, inside])

@@ -37,6 +37,16 @@ def _images(node: NodeContext, rows: Array, like: Array) -> Array:
     return rows.reshape(like.shape).astype(like.dtype, copy=False)
 
 
+def _check_vectors(images: Array, rows: Array, **vectors: Array) -> None:
+    """Refuse vectors that do not have one number for each channel."""
+    for name, vector in vectors.items():
+        if vector.shape != rows.shape[1:]:
+            raise invalid(
+                f"{name} must have the same number of elements as the channels of x, got "
+                f"{show(vector.shape)} and {show(images.shape)}"
+            )
+
+
 def _steps(passes: channel_passes.Passes, rows: Array) -> Any:
     return passes if passes.serve(rows) else channel_passes.Formulas()
 
@@ -48,12 +58,9 @@ def _normal(node: NodeContext) -> Function:
 
     def normal(images: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Any:
         rows = _rows(node, images)
-        for name, vector in (("scale", scale), ("offset", offset)):
-            if vector.shape != rows.shape[1:]:
-                raise invalid(
-                    f"{name} must have the same number of elements as the channels of x, got "
-                    f"{show(vector.shape)} and {show(images.shape)}"
-                )
+        _check_vectors(images, rows, scale=scale, offset=offset)
+        if not training:
+            _check_vectors(images, rows, mean=mean, variance=variance)
         count, rows = len(rows), folded(rows)
         steps = _steps(passes, rows)
         if training:
@@ -88,6 +95,7 @@ def _normal_grad(node: NodeContext) -> Function:
                 f"{show(slope.shape)}"
             )
         rows = _rows(node, images)
+        _check_vectors(images, rows, scale=scale, mean=mean, variance=variance)
         count = np.float32(max(len(rows), 1))
         rows, slopes = folded(rows), folded(_rows(node, slope))
         steps = _steps(passes, rows)
