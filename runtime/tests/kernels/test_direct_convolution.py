@@ -112,10 +112,10 @@ def test_pieces_together_are_the_whole(count: int, size: int, stride: int) -> No
 
 
 @pytest.mark.parametrize("before", [20, 40])
-@pytest.mark.parametrize("count", [1, 20])
+@pytest.mark.parametrize("count", [1, 3])
 def test_rows_of_windows_may_lie_in_the_padding(before: int, count: int) -> None:
     rows = windows.Windows(64, 3, 1, 1, before, 64 + 2 * before - 2)
-    shape = Geometry(rows, windows.over(16, 3, 1, 1, b"SAME"), 16, 24)
+    shape = Geometry(rows, windows.over(64, 3, 1, 1, b"SAME"), 16, 40)
     images, filters, slope = arrays(shape, count, np.float32)
     np.testing.assert_array_equal(
         direct_convolution.forward(shape, images, filters), convolved(shape, images, filters)
