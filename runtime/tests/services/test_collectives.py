@@ -5,7 +5,7 @@ import gc
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import clusters
 import numpy as np
@@ -421,6 +421,29 @@ def test_a_request_with_an_old_number_is_refused_and_one_with_a_new_number_ends_
     assert isinstance(epoch.error, errors.AbortedError)
     task.close()
     assert of_others.code() == errors.UNAVAILABLE
+
+
+def test_all_operations_of_a_run_get_the_error_of_a_step_that_their_task_has_missed() -> None:
+    missed = errors.InvalidArgumentError(None, None, "Shape mismatch in the step before")
+
+    class Telling(Leader):
+        answers: ClassVar[list[Any]] = [missed, 7, 7]
+
+        def get_step_sequence(self, *_: Any) -> int:
+            answer = self.answers.pop(0)
+            if answer is missed:
+                raise answer
+            return int(answer)
+
+    leader: Any = Telling()
+    task = collectives.Collectives(
+        "me", lambda: leader, lambda *_: None, clusters.spec, targets.NoLinks()
+    )
+    run = collective_steps.Run(9)
+    asked = [Background(lambda: task._epoch(run)) for _ in range(2)]
+    assert errors_of(asked) == [missed, missed]
+    assert task._epoch(collective_steps.Run(9)).number == 7
+    task.close()
 
 
 def test_a_step_that_is_over_does_not_wait_for_a_leader_that_is_gone() -> None:

@@ -125,6 +125,8 @@ class Run:
     cancelled: cancellations.Cancellation = field(default_factory=cancellations.Cancellation)
     epoch: Epoch | None = None
     error: errors.OpError | None = None
+    asking: threading.Lock = field(default_factory=threading.Lock)
+    """Held while one operation asks for the epoch of all operations of the run."""
 
 
 class Runs:

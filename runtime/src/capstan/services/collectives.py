@@ -264,7 +264,22 @@ class Collectives(collective_member.Runner):
         return plan
 
     def _epoch(self, run: collective_steps.Run) -> collective_steps.Epoch:
-        """Return the epoch of a run. Asks the leader for its number if it is not known."""
+        """Return the epoch of a run. Asks the leader for its number if it is not known.
+
+        Raises:
+            OpError: the leader has no number for the run. All operations of the run get the error,
+                because the leader tells a task only once that it has missed a failed step.
+        """
+        with run.asking:
+            if run.epoch is None and run.error is not None:
+                raise run.error
+            try:
+                return self._asked(run)
+            except errors.OpError as error:
+                run.error = run.error or error
+                raise
+
+    def _asked(self, run: collective_steps.Run) -> collective_steps.Epoch:
         limit = time.monotonic() + _PATIENCE_S
         while run.epoch is None:
             number = self._leader().get_step_sequence(run.graph_key, self._caller, run.cancelled)
