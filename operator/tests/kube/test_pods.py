@@ -107,11 +107,24 @@ def test_a_task_whose_sidecar_crashes_waits_with_one_reason(sidecar: dict[str, A
         initContainerStatuses=[sidecar | {"lastState": before, "started": False}],
         containerStatuses=[waiting("PodInitializing")],
     )
+    document["spec"]["initContainers"] = [{"name": "proxy", "restartPolicy": "Always"}]
     found = view(document)
     assert (found.phase, found.reason) == (TaskPhase.PENDING, "CrashLoopBackOff")
     assert found.message == (
         "sidecar proxy must start before the task, and ends with exit code 7: no route"
     )
+
+
+def test_an_init_container_that_ran_again_is_no_reason_to_wait() -> None:
+    """The kubelet has made the pod's network anew, and now the image of the task is missing."""
+    document = pod(
+        phase="Pending",
+        conditions=documents.ready("False", "ContainersNotReady"),
+        initContainerStatuses=[terminated(0, name="fetch") | {"restartCount": 1, "started": False}],
+        containerStatuses=[waiting("ImagePullBackOff", "no such image")],
+    )
+    document["spec"]["initContainers"] = [{"name": "fetch"}]
+    assert (view(document).reason, view(document).message) == ("ImagePullBackOff", "no such image")
 
 
 def test_a_sidecar_that_has_started_is_no_reason_to_wait() -> None:

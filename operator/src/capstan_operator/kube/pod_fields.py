@@ -30,6 +30,12 @@ def init_containers(pod: Manifest) -> list[Manifest]:
     return list(pod["status"].get("initContainerStatuses") or ())
 
 
+def sidecars(pod: Manifest) -> set[str]:
+    """Return the names of the init containers that run beside the others."""
+    inits = pod["spec"].get("initContainers") or ()
+    return {init["name"] for init in inits if init.get("restartPolicy") == "Always"}
+
+
 def state(container: Manifest, kind: str) -> Manifest | None:
     """Return the state `kind` of a container: `waiting`, `running` or `terminated`.
 

@@ -209,8 +209,7 @@ def _of_disruption(disrupted: Disruption, end: Manifest) -> _Outcome:
 
 def _of_init_container(pod: Manifest) -> _Outcome | None:
     """Return the end of the init container that failed, or None. Sidecars do not count."""
-    inits = pod["spec"].get("initContainers") or ()
-    sidecars = {init["name"] for init in inits if init.get("restartPolicy") == "Always"}
+    sidecars = pod_fields.sidecars(pod)
     for container in pod_fields.init_containers(pod):
         end = pod_fields.state(container, "terminated")
         if container["name"] in sidecars or end is None or end.get("exitCode") == 0:

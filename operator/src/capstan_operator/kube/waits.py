@@ -21,18 +21,20 @@ def reasons(pod: Manifest, trainer: str) -> Iterator[tuple[str, str]]:
     if scheduled.get("status") == "False":
         message = shortage.explained(pod, scheduled.get("message") or "")
         yield scheduled.get("reason") or "", message
-    for sidecar in filter(_crashes, pod_fields.init_containers(pod)):
-        yield CRASH_LOOP, _how_it_ends(sidecar)
+    sidecars = pod_fields.sidecars(pod)
+    for init in pod_fields.init_containers(pod):
+        if init["name"] in sidecars and _crashes(init):
+            yield CRASH_LOOP, _how_it_ends(init)
     for container in (pod_fields.container(pod, trainer), *pod_fields.containers(pod)):
         waiting = pod_fields.state(container, "waiting") or {}
         yield waiting.get("reason") or "", waiting.get("message") or ""
 
 
-def _crashes(init: Manifest) -> bool:
-    """Return whether a sidecar has ended before it had started. Other init containers end once."""
-    waiting = pod_fields.state(init, "waiting") or {}
-    ended = init.get("restartCount") or waiting.get("reason") == CRASH_LOOP
-    return bool(ended) and not init.get("started")
+def _crashes(sidecar: Manifest) -> bool:
+    """Return whether a sidecar has ended before it had started."""
+    waiting = pod_fields.state(sidecar, "waiting") or {}
+    ended = sidecar.get("restartCount") or waiting.get("reason") == CRASH_LOOP
+    return bool(ended) and not sidecar.get("started")
 
 
 def _how_it_ends(sidecar: Manifest) -> str:
