@@ -298,6 +298,8 @@ def test_the_inputs_of_a_function_may_be_a_dictionary_one_tensor_or_given_as_ten
     assert add(4.0) == 16.0
     assert K.get_value(total) == 5.0
     assert K.function([x, y], [x + y])([total, tf.constant(2.0)]) == [7.0]
+    given = {"y": 3.0, "x": 5.0}
+    assert K.function([y, x], [x - y])(given.values()) == [2.0]
     rows = K.placeholder((2, 2))
     np.testing.assert_array_equal(K.function([rows], rows)([[[1, 2], [3, 4]]]), [[1, 2], [3, 4]])
 

@@ -90,3 +90,13 @@ def test_tensors_need_a_number_of_steps() -> None:
         model.fit(x, y, steps_per_epoch=1, validation_split=0.5)
     with pytest.raises(ValueError, match="`validation_steps`"):
         model.fit(x, y, steps_per_epoch=1, validation_data=(x, y), verbose=0)
+
+
+def test_training_stops_with_a_warning_when_the_tensors_have_no_more_data(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(2).take(3)
+    x, y = tf.data.make_one_shot_iterator(data).get_next()
+    history = linear().fit(x, y, steps_per_epoch=2, epochs=3, verbose=0).history
+    assert len(history["loss"]) == 2
+    assert "ran out of data" in caplog.text

@@ -2,7 +2,7 @@
 (python/keras/backend.py).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, ValuesView
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,9 @@ def _listed(given: Any) -> list[Any]:
     """Return the inputs, or their values, of a list, of a dictionary, or of one input."""
     if isinstance(given, Mapping):
         return [given[key] for key in sorted(given)]
-    return list(given) if type(given) in (list, tuple) else [given]
+    # The values of sparse tensors are tuples, too.
+    is_list = isinstance(given, list | ValuesView) or type(given) is tuple
+    return list(given) if is_list else [given]
 
 
 def _evaluated(session: Any, given: dict[Any, Any]) -> dict[Any, Any]:

@@ -79,9 +79,11 @@ def part(value: Any, places: Any) -> Any:
     if isinstance(value, _Ragged):
         return _ragged_rows(value, numbers)
     indices, values = np.asarray(value.indices), np.asarray(value.values)
-    found = [np.flatnonzero(indices[:, 0] == number) for number in numbers.tolist()]
-    kept = np.concatenate(found) if found else np.zeros(0, int)
-    rows = np.repeat(np.arange(len(numbers)), [len(each) for each in found])
+    firsts = indices[:, 0]
+    order = np.argsort(firsts, kind="stable")  # fast, as they usually increase
+    starts, ends = (np.searchsorted(firsts[order], numbers, side) for side in ("left", "right"))
+    kept = np.concatenate([np.zeros(0, int), *map(order.__getitem__, map(slice, starts, ends))])
+    rows = np.repeat(np.arange(len(numbers)), ends - starts)
     shape = np.array([len(numbers), *np.asarray(value.dense_shape)[1:]], np.int64)
     return _Sparse(np.concatenate([rows[:, np.newaxis], indices[kept, 1:]], 1), values[kept], shape)
 

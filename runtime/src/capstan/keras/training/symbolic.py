@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from capstan import errors
 from capstan.api import variables
 from capstan.framework import composite, facts, nest, opdef, sparse_tensor
 from capstan.framework import graph as graphs
@@ -72,7 +73,10 @@ class Symbolic:
 
     def __iter__(self) -> Iterator[batches.Batch]:
         for _ in range(self.steps or 0):
-            x, y, weights = values(self._session, *self._data)
+            try:
+                x, y, weights = values(self._session, *self._data)
+            except errors.OutOfRangeError:
+                return  # An iterator has ended. Who counts the batches warns.
             yield batches.of_arrays(x, y, weights, self._class_weight, self._names)
 
 
