@@ -166,6 +166,19 @@ def test_an_instance_of_a_step_that_failed_stands_in_nobodys_way(
         assert early + answers == [-1] * 3
 
 
+def test_a_late_member_of_a_step_that_failed_changes_nothing(
+    groups: collective_groups.Groups,
+) -> None:
+    failed = groups.step(5, ONE)
+    groups.forget_step(5, failed, errors.AbortedError(None, None, "failed"))
+    present, late, waiting = groups.step(5, ONE), Answers(), Answers()
+    groups.complete_instance(instance(BROADCAST), present, FIRST, waiting)
+    groups.complete_instance(instance(BROADCAST, shape=(3,)), failed, SECOND, late)
+    assert [type(each) for each in late] == [errors.AbortedError]
+    groups.complete_instance(instance(BROADCAST, is_source=True), present, SECOND, waiting)
+    assert waiting == [1, 1]
+
+
 def test_a_graph_keeps_its_number_until_a_step_with_it_fails() -> None:
     groups, error = collective_groups.Groups(), errors.AbortedError(None, None, "failed")
     number = groups.step(5, ONE)

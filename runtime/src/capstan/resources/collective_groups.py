@@ -5,6 +5,7 @@ an instance. Every other member must describe it in the same way. A group is com
 its number of devices, and then never changes.
 """
 
+import collections
 import functools
 import secrets
 import threading
@@ -25,6 +26,10 @@ Withdraw = Callable[[], None]
 
 _STEP_BITS = 56
 """TensorFlow leaves the other bits of the numbers of steps free."""
+
+
+_KEPT = 100
+"""A request comes soon after its step has failed. In this time, fewer steps fail."""
 
 
 @dataclass(eq=False, slots=True)
@@ -89,6 +94,8 @@ class Groups:
         self._groups: dict[int, _Group] = {}
         self._instances: dict[tuple[int, int], _Instance] = {}
         self._steps: dict[int, _Steps] = {}
+        self._failed: collections.deque[int] = collections.deque(maxlen=_KEPT)
+        """The numbers of the last steps that failed."""
 
     def complete_group(self, group: collective.Group, device: str, done: GroupDone) -> Withdraw:
         """Add `device` to its group, and call `done` when the group is complete.
@@ -126,10 +133,16 @@ class Groups:
         and those that wait get an InvalidArgumentError, and the instance is forgotten. If all
         members are known, and one of them comes back with another description, a new instance
         begins: its program has built another graph. So it does if the others had another `step`,
-        because that step has failed: if they wait, they get an AbortedError.
+        because that step has failed: if they wait, they get an AbortedError. A member whose own
+        `step` has failed gets it, and changes nothing.
         """
         key = instance.group.key, instance.key
         old: list[InstanceDone] = []
+        with self._lock:
+            has_failed = step in self._failed
+        if has_failed:
+            done(-1, _over(instance, device))
+            return _nothing
         with self._lock:
             held = self._instances.get(key)
             is_over = held is not None and (held.is_complete or held.step != step)
@@ -188,6 +201,7 @@ class Groups:
             held = self._steps.get(graph_key)
             if held is not None and held.number == step:
                 held.failed, held.error, held.number = step, error, _drawn()
+                self._failed.append(step)
 
     def _join(self, held: _Instance, instance: collective.Instance, device: str) -> None:
         held.known.add(device)
@@ -208,6 +222,15 @@ class Groups:
 
 def _drawn() -> int:
     return secrets.randbits(_STEP_BITS) | 1
+
+
+def _over(instance: collective.Instance, device: str) -> errors.AbortedError:
+    return errors.AbortedError(
+        None,
+        None,
+        f"The step has failed, in which {device} begins collective instance {instance.key} of "
+        f"group {instance.group.key}",
+    )
 
 
 def _begun_anew(instance: collective.Instance, device: str) -> errors.AbortedError:
