@@ -219,7 +219,7 @@ WRONG: list[Any] = [
         NotImplementedError,
         "forward is not implemented: Inline",
     ),
-    (lambda d: d.QuantizedDistribution, AttributeError, "lacks this part"),
+    (lambda d: d.Autoregressive, AttributeError, "lacks this part"),
     (lambda d: d.bijectors.Ordered, AttributeError, "lacks this part"),
     (lambda _: tf.distributions.Cauchy, AttributeError, "has no such name"),
 ]

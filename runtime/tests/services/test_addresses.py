@@ -47,8 +47,9 @@ def test_a_session_refuses_a_task_at_the_address_of_another() -> None:
 
 
 def test_a_session_warns_of_the_server_of_another_job(caplog: pytest.LogCaptureFixture) -> None:
-    cluster = clusters.spec(ps=1, worker=1)
-    stale = tf.train.Server({**cluster, "worker": clusters.spec(worker=1)["worker"]}, "ps", 0)
+    ps, worker, other = clusters.addresses(3)  # at once, so that they differ
+    cluster = {"ps": [ps], "worker": [worker]}
+    stale = tf.train.Server({**cluster, "worker": [other]}, "ps", 0)
     server = tf.train.Server(cluster, "worker", 0)
     with tf.Graph().as_default(), tf.Session(server.target) as session:
         assert session.run(tf.constant(1)) == 1
