@@ -13,7 +13,7 @@ import program_builder
 import programs
 import pytest
 import reference
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, reject, settings
 from tensorboard.compat.proto import graph_pb2
 
 import capstan
@@ -228,9 +228,13 @@ def test_all_ways_to_run_a_program_give_the_values_of_tensorflow(
 
     def check_one(program: programs.Program) -> None:
         with v1.Graph().as_default() as graph:
-            placed, fetches = built(
-                v1, program, has_gradient, devices=programs.DEVICES, use_resource=True
-            )
+            try:
+                placed, fetches = built(
+                    v1, program, has_gradient, devices=programs.DEVICES, use_resource=True
+                )
+            except AssertionError:
+                # TensorFlow cannot build the gradient of each loop in a loop (gradients_util.py).
+                reject()
         run = (program, placed.initializer.name, placed.x.name, [each.name for each in fetches])
         with v1.Session(graph=without_devices(v1, graph), config=plain) as session:
             expected = programs.results(session, *run)
