@@ -4,17 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact import ORDERS, integers
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan.hardware import blas, products, shared_products
-
-ORDERS = {"rows": np.ascontiguousarray, "columns": np.asfortranarray}
-
-
-def integers(seed: int, *shape: int, dtype: Any = np.float32) -> Any:
-    """Return small integers as floats. Their sums are exact in any order."""
-    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact import integers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,11 +26,6 @@ def convolutions(draw: Any) -> tuple[Geometry, int]:
         size = draw(st.integers(least, least + 9))
         axes.append(windows.over(size, width, stride, dilation, padding))
     return Geometry(*axes, draw(SIZES), draw(st.integers(1, 40))), draw(SIZES)
-
-
-def integers(seed: int, *shape: int, dtype: Any = np.float32) -> Any:
-    """Return small integers as floats. Their sums are exact in any order."""
-    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
 
 
 def arrays(shape: Geometry, images: int, dtype: Any) -> tuple[Any, Any, Any]:

@@ -1,7 +1,6 @@
-"""Products of narrow matrices on CPUs, in one compiled pass.
+"""Products of matrices on CPUs, in one compiled pass of the calling thread.
 
-`llvm_products` says why a BLAS is slow for them. The calling thread computes them, so no product
-waits for a thread that other programs keep from its core.
+`llvm_products` says for which matrices a BLAS is slower.
 """
 
 import ctypes
@@ -67,3 +66,24 @@ class _Products:
 def add_of(dtype: "np.dtype[np.floating]") -> Add:
     """Return the function for arrays of float32 or float64. The first call takes some 0.1 s."""
     return _Products(dtype).add
+
+
+def multiply(left: Array, right: Array, result: Array) -> None:
+    """Write the product of two matrices of float32 or float64 to `result`.
+
+    `left` may lie in memory in any order. `right` and `result` are in C order, and `result` shares
+    no memory with the others.
+    """
+    depth, columns = right.shape
+    row, column = (stride // left.itemsize for stride in left.strides)
+    given = numbers(
+        rows=len(left),
+        depth=depth,
+        columns=columns,
+        left_row=row,
+        left_column=column,
+        right_row=columns,
+        result_row=columns,
+    )
+    result.fill(0)
+    add_of(left.dtype)(left, right, result, given)

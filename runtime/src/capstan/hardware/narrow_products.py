@@ -8,8 +8,8 @@ from capstan.core.arrays import Array
 from capstan.hardware import cpu_products
 
 _ROWS: Final = range(4, 33)
-"""A BLAS has functions of its own for a vector, and with more rows it has the time of its copies
-back."""
+"""A BLAS is fast with a vector, for which it makes no copies, and with many rows, which take longer
+than the copies."""
 
 _FEWEST_COLUMNS: Final = 32
 """With fewer columns, the vectors are half empty."""
@@ -18,8 +18,8 @@ _MOST_WEIGHTS: Final = 1 << 21
 """Larger matrices come from memory, which is then slower than any order of the products."""
 
 _WORK: Final = range((1 << 19) + 1, (1 << 26) + 1)
-"""The numbers of multiplications. Fewer take less time than the calls here. With more threads, a
-BLAS is faster from fewer multiplications on."""
+"""The numbers of multiplications. Fewer take less time than the calls here. The upper limit is
+divided by the number of threads, because a BLAS uses them all."""
 
 
 def serves(left: Array, right: Array, threads: int) -> bool:
@@ -45,35 +45,20 @@ def serves(left: Array, right: Array, threads: int) -> bool:
 
 def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
     """Return `np.matmul(left, right, out)` for matrices that `serves` takes."""
-    rows, depth = left.shape
-    columns = right.shape[1]
-    add = cpu_products.add_of(left.dtype)
+    shape = len(left), right.shape[1]
     if right.flags.c_contiguous:
-        result = np.zeros((rows, columns), left.dtype) if out is None else out
-        if not result.flags.c_contiguous:
-            return _into(multiply(left, right), result)
-        if out is not None:
-            result.fill(0)
-        add(np.ascontiguousarray(left), right, result, _numbers(rows, depth, columns))
-        return result
-    # The rows of the weights are columns here, so the product of the transposed matrices is.
-    result = np.zeros((columns, rows), left.dtype)
-    add(right.T, np.ascontiguousarray(left.T), result, _numbers(columns, depth, rows))
+        if out is None:
+            out = np.empty(shape, left.dtype)
+        if out.flags.c_contiguous:
+            cpu_products.multiply(left, right, out)
+            return out
+        return _into(multiply(left, right), out)
+    # The rows of the weights lie side by side in columns, so the transposed product is computed.
+    result = np.empty(shape[::-1], left.dtype)
+    cpu_products.multiply(right.T, np.ascontiguousarray(left.T), result)
     return np.ascontiguousarray(result.T) if out is None else _into(result.T, out)
 
 
 def _into(result: Any, out: Array) -> Array:
     np.copyto(out, result)
     return out
-
-
-def _numbers(rows: int, depth: int, columns: int) -> Array:
-    return cpu_products.numbers(
-        rows=rows,
-        depth=depth,
-        columns=columns,
-        left_row=depth,
-        left_column=1,
-        right_row=columns,
-        result_row=columns,
-    )

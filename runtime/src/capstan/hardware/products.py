@@ -23,11 +23,12 @@ threads are then faster, if each has a core for itself. The limit is a compromis
 one thread was faster even for products that are 16 times as large."""
 
 _SHALLOW: Final = 32
-"""The sums of a product are so short if it is the gradient of weights over a small batch."""
+"""A product is shallow if its sums have at most so many terms. The gradient of weights over a small
+batch is one."""
 
 _LARGE_ONCE: Final = 1 << 24
-"""The limit, as `_LARGE`, for such products and for products with a vector, over the number of
-threads. They take about as long to read or to write a matrix, and more threads help less."""
+"""The limit, as `_LARGE`, for shallow products and for products with a vector, times the number of
+threads. To read or to write the matrix takes about as long as to multiply, so threads help less."""
 
 
 def matmul(left: Array, right: Array, out: Array | None = None) -> Any:
@@ -69,5 +70,5 @@ def _suits_one_thread(left: Any, right: Any, count: int) -> bool:
     """Return whether one thread is fast enough for a product. `count` threads could share it."""
     rows, depth, columns = left[-2], left[-1], right[-1]
     size = rows * depth * columns
-    reads_once = depth <= _SHALLOW or min(rows, columns) == 1
-    return bool(size <= _LARGE or (reads_once and size * count <= _LARGE_ONCE))
+    uses_once = depth <= _SHALLOW or min(rows, columns) == 1
+    return bool(size <= _LARGE or (uses_once and size * count <= _LARGE_ONCE))

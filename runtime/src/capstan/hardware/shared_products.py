@@ -5,7 +5,7 @@ the cores busy, each wait lasts until the other thread gets a core: a product of
 to 90 ms. Here a piece is computed by one thread, which waits for no other.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
     def work(number: int) -> None:
         place = places[number]
         if is_tiled:
-            _add_tiles(left[place], right, result[place])
+            cpu_products.multiply(left[place], right, result[place])
         elif by_rows:
             blas.alone(np.matmul, left[place], right, result[place])
         else:
@@ -81,19 +81,3 @@ def _is_tiled(left: Array, right: Array, result: Array) -> bool:
         and right.shape[1] >= _FEWEST_COLUMNS
         and cpu_products.is_fast()
     )
-
-
-def _add_tiles(left: Array, right: Any, result: Array) -> None:
-    depth, columns = right.shape
-    row, column = (stride // left.itemsize for stride in left.strides)
-    given = cpu_products.numbers(
-        rows=len(left),
-        depth=depth,
-        columns=columns,
-        left_row=row,
-        left_column=column,
-        right_row=columns,
-        result_row=columns,
-    )
-    result.fill(0)
-    cpu_products.add_of(left.dtype)(left, right, result, given)

@@ -127,7 +127,7 @@ class Passes:
         return totals.reshape(len(totals), count, -1, depth).sum((0, 2))
 
     def _written(self, name: str, matrices: Sequence[Array], vectors: Sequence[Array]) -> Any:
-        result = np.empty(matrices[0].shape, np.float32)  # in C order, unlike that of its model
+        result = np.empty(matrices[0].shape, np.float32)  # in C order, which a matrix may not be
         flat = result.reshape(-1)
         self._run(name, matrices, vectors, lambda piece: flat)
         return result

@@ -50,7 +50,7 @@ class _ScaledVectors(families.OfVectors):
 
     @property
     def loc(self) -> Any:
-        """What is added, or None if it was not given."""
+        """The vectors that are added, or None if the program gave none."""
         return self._loc
 
     @property

@@ -76,7 +76,7 @@ class Symbolic:
             try:
                 x, y, weights = values(self._session, *self._data)
             except errors.OutOfRangeError:
-                return  # An iterator has ended. Who counts the batches warns.
+                return  # An iterator has ended. The trainer counts the batches, and warns.
             yield batches.of_arrays(x, y, weights, self._class_weight, self._names)
 
 
