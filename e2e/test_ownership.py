@@ -187,6 +187,20 @@ def test_a_job_that_is_deleted_and_created_again_at_once_runs(story: Story, how:
     assert status["restarts"] == {"application": 0, "infrastructure": 0}
 
 
+def test_a_foreground_deletion_of_a_job_waits_for_its_pods(story: Story) -> None:
+    story.started()
+    story.kubelet.pause()
+    story.delete_job(how="Foreground")
+    wait.until(
+        lambda: all(pod["metadata"].get("deletionTimestamp") for pod in story.pods().values())
+    )
+    assert story.find_job() is not None
+    assert len(story.pods()) == 3
+    story.kubelet.resume()
+    wait.until(lambda: story.find_job() is None)
+    assert story.pods() == {}
+
+
 def test_a_job_reports_that_it_waits_for_pods_of_a_deleted_job_of_the_same_name(
     story: Story,
 ) -> None:

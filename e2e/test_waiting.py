@@ -13,7 +13,7 @@ from testbed.api import ApiError
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
-from testbed.story import TRAINER, Story, condition, job, replica, row
+from testbed.story import NAME, TRAINER, Story, condition, job, replica, row
 
 Json = dict[str, Any]
 NO_RESTARTS = {"application": 0, "infrastructure": 0}
@@ -163,6 +163,22 @@ def test_the_status_names_a_missing_secret_that_a_task_waits_for(story: Story) -
     story.submit(job(worker=replica(1)))
     cause = 'CreateContainerConfigError: secret "keys" not found'
     story.until_row("worker-0", state="Pending", waiting=cause)
+
+
+def test_a_claim_that_is_deleted_before_its_pods_have_a_node_is_made_again(story: Story) -> None:
+    document = job()
+    claim = {"storage": "1Gi", "accessModes": ["ReadWriteOnce"]}
+    document["spec"]["checkpoint"] = {"path": "/checkpoints", "volumeClaim": claim}
+    story.submit(document)
+    # No part of this cluster provides volumes.
+    story.until(lambda status: "PersistentVolumeClaim" in row(status, "ps-0").get("waiting", ""))
+    path = f"/api/v1/namespaces/{story.namespace}/persistentvolumeclaims/{NAME}-checkpoints"
+    first = story.cluster.api.get(path)["metadata"]["uid"]
+    story.cluster.api.delete(path)
+    wait.until(
+        lambda: (found := story.cluster.api.find(path)) and found["metadata"]["uid"] != first,
+        else_show=lambda: str(story.status()),
+    )
 
 
 def test_the_status_says_why_no_node_can_run_a_task(story: Story) -> None:

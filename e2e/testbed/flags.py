@@ -48,6 +48,7 @@ def api_server(
         f"--cert-dir={certificates}",
         f"--token-auth-file={tokens}",
         *("--authorization-mode=Node,RBAC", "--allow-privileged"),
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
         f"--service-account-issuer={ISSUER}",
         f"--service-account-key-file={signing_key}",
         f"--service-account-signing-key-file={signing_key}",

@@ -12,7 +12,7 @@ import urllib3
 from testbed import wait
 from testbed.process import Daemon, HasEnded, free_ports
 
-_REFUSED = re.compile(r"cannot \w+ resource|403 Forbidden")
+_REFUSED = re.compile(r"cannot \w+ resource|403 Forbidden|can't set finalizers")
 """The words in the log when the API server refuses a request because a right is missing."""
 
 LONG_LEASE = "--lease-duration=60"

@@ -245,6 +245,7 @@ NEEDED_FOR: Mapping[str, Promise] = {
     "list trainingjobs": a_job_starts,
     "watch trainingjobs": a_job_starts,
     "patch trainingjobs/status": a_job_starts,
+    "update trainingjobs/finalizers": a_job_starts,
     "delete trainingjobs": a_finished_job_is_deleted,
     "get trainingjobs": a_change_that_no_watch_reports_is_noticed,
     "list pods": a_job_starts,

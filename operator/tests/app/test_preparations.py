@@ -244,6 +244,39 @@ def test_the_claim_that_a_job_asks_for_is_created_once(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_a_claim_that_is_gone_before_its_pod_has_a_node_is_created_again(tmp_path: Path) -> None:
+    def unscheduled(message: str) -> Json:
+        scheduled = {"type": "PodScheduled", "status": "False", "message": message}
+        return {"status": {"conditions": [scheduled]}}
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            job = make_job(claim={"storage": "10Gi"})
+            assert await here.preparations.obstacle(job, started=True) is None
+            here.asked()
+            here.claim = None
+            waits = [unscheduled("0/1 nodes are available: 1 Insufficient cpu.")]
+            assert await here.preparations.obstacle(job, started=True, pods=waits) is None
+            assert here.asked() == []
+            missing = 'persistentvolumeclaim "digits-checkpoints" not found'
+            waits.append(unscheduled(f"0/1 nodes are available: {missing}. not found"))
+            assert await here.preparations.obstacle(job, started=True, pods=waits) is None
+            assert here.asked() == [f"GET {CLAIMS}/digits-checkpoints", f"POST {CLAIMS}"]
+
+            assert here.claim is not None
+            here.claim["metadata"]["deletionTimestamp"] = "2026-11-02T10:10:00Z"
+            found = await here.preparations.obstacle(job, started=True, pods=waits)
+            assert found is not None
+            assert found.reason == "VolumeClaimMissing"
+            assert "digits-checkpoints is being deleted" in found.message
+            here.claim = None
+            here.now += timedelta(seconds=here.preparations.again_seconds(KEY))
+            assert await here.preparations.obstacle(job, started=True, pods=waits) is None
+            assert here.asked()[-1] == f"POST {CLAIMS}"
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     "owner, reason", [({}, "NameConflict"), ({"uid": "job-0"}, "WaitingForOldPods")]
 )

@@ -78,6 +78,7 @@ def test_a_pod_of_a_plain_template_is_the_template_and_the_contract() -> None:
                     "name": "digits",
                     "uid": job.metadata.uid,
                     "controller": True,
+                    "blockOwnerDeletion": True,
                 }
             ],
         },

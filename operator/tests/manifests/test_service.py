@@ -36,4 +36,4 @@ def test_the_service_selects_the_pods_of_its_job_and_is_deleted_with_the_job() -
     (owner,) = made["metadata"]["ownerReferences"]
     assert [owner] == a_pod["metadata"]["ownerReferences"]
     assert (owner["uid"], owner["controller"]) == ("a-job", True)
-    assert "blockOwnerDeletion" not in owner
+    assert owner["blockOwnerDeletion"] is True

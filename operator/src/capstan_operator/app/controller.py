@@ -200,7 +200,8 @@ class Controller:
             self._certificates.forget(found.key)
             return None
         started = rows.has_started(found.status) and found.status.phase is not Phase.INVALID
-        return await self.preparations.obstacle(found.job, started=started)
+        pods = self._cache.pods(found.key)
+        return await self.preparations.obstacle(found.job, started=started, pods=pods)
 
     async def _write(
         self, key: Key, manifest: dict[str, Any], before: Status, decided: Plan

@@ -7,30 +7,27 @@ Rule 1: the operator does not touch objects of other owners. An object that alre
 belongs to the job or is an obstacle. The operator only changes the job's Service, if the names of
 tasks do not work with it (`services`), and the job's NetworkPolicy, if its rules are no longer
 those of `manifests.network_policy`.
-Rule 2: results are remembered. A sound template is not tried again, and an existing Service is not
-read again until a watch or a comparison reports that it may be gone or changed. An obstacle is
-checked again after a pause that grows (`policies.recheck`), or at once when the job or its Service
-has changed.
+Rule 2: results are remembered. An existing Service is not read again until a watch or a comparison
+reports that it may be gone or changed. An obstacle is checked again after a pause that grows
+(`policies.recheck`), or at once when the job or its Service has changed.
 Rule 3: no watch reports NetworkPolicies and claims. After each comparison, a pass reads those of
-its job again, and repairs them.
+its job again, and repairs them. So does a pass that sees a pod whose claim the scheduler misses.
 """
 
-import hashlib
-import json
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from capstan_operator.api.names import ReplicaType, Uid
+from capstan_operator.api.names import Uid
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.app.name_conflicts import in_the_way
 from capstan_operator.app.services import Served, Services
-from capstan_operator.kube import owners, paths, table
+from capstan_operator.app.trials import Trials
+from capstan_operator.kube import owners, paths, table, waits
 from capstan_operator.kube.errors import (
     ApiError,
     Conflict,
@@ -41,10 +38,8 @@ from capstan_operator.kube.errors import (
 )
 from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
-from capstan_operator.manifests import admitted
 from capstan_operator.manifests import certificates as certificate_manifests
 from capstan_operator.manifests import network_policy as policy_manifests
-from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests import volume_claim as claim_manifests
 from capstan_operator.reconcile.observe import (
     CERTIFICATES_MISSING,
@@ -53,14 +48,15 @@ from capstan_operator.reconcile.observe import (
     VOLUME_CLAIM_MISSING,
     Obstacle,
 )
-from capstan_operator.reconcile.policies import recheck, template
+from capstan_operator.reconcile.policies import recheck
 from capstan_operator.reconcile.policies.recheck import Blocked
-from capstan_operator.reconcile.policies.template import Answer, DryRun
 
 log = logging.getLogger(__name__)
 
-REMEMBERED = 1024
-"""The most valid templates that are remembered. Series of jobs often differ only in their names."""
+_GOES = (
+    "is being deleted, and is made again when it is gone; if running tasks use it, suspend the job "
+    "until they have ended"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +86,9 @@ class Preparations:
         self._certificates = certificates
         self._clock = clock
         self._services = Services(rest, clock)
+        self._trials = Trials(rest)
         self._equipped: dict[Key, Uid] = {}
         """The jobs whose unwatched objects were seen since the last comparison."""
-        self._sound: OrderedDict[str, None] = OrderedDict()
         self._blocked: dict[Key, Blocked] = {}
         self._looking: set[Key] = set()
         """The jobs that a pass is preparing, except jobs that were forgotten meanwhile."""
@@ -136,23 +132,28 @@ class Preparations:
         before = self._blocked.get(key)
         return 0.0 if before is None else recheck.seconds_left(before, self._clock())
 
-    async def obstacle(self, job: TrainingJob, *, started: bool) -> Obstacle | None:
+    async def obstacle(
+        self, job: TrainingJob, *, started: bool, pods: Iterable[Mapping[str, Any]] = ()
+    ) -> Obstacle | None:
         """Prepare a job for its pods. Return the obstacle, or None if there is none.
 
-        The templates of a job that has started are not tried again, because they cannot change.
+        `pods` are the pods that the job has. The templates of a job that has started are not tried
+        again, because they cannot change.
         Raises kube.errors.ApiError if the API server does not answer. For a job that has started,
         the error is returned as an obstacle, because its tasks must be looked after even without a
         Service.
         """
         key = Key(job.metadata.namespace, job.metadata.name)
-        before, now = self._blocked.get(key), self._clock()
-        if before is not None and recheck.holds(before, job.metadata, now):
+        before = self._blocked.get(key)
+        if before is not None and recheck.holds(before, job.metadata, self._clock()):
             return before.obstacle
+        if any(waits.lacks_claim(pod, claim_manifests.name(job)) for pod in pods):
+            self._equipped.pop(key, None)
         self._looking.add(key)
         try:
             obstacle = await self._look(key, job, started=started)
             if obstacle is not None and key in self._looking:
-                self._blocked[key] = recheck.blocked(obstacle, job.metadata, before, now)
+                self._blocked[key] = recheck.blocked(obstacle, job.metadata, before, self._clock())
             else:
                 self._blocked.pop(key, None)
         finally:
@@ -162,8 +163,7 @@ class Preparations:
     async def _look(self, key: Key, job: TrainingJob, *, started: bool) -> Obstacle | None:
         """Try the templates, and create the other objects. Return the obstacle, or None."""
         if not started:
-            types = [kind for kind, replica in job.spec.replica_specs.items() if replica.replicas]
-            wrong = template.obstacle([await self._dry_run(job, kind) for kind in types])
+            wrong = await self._trials.obstacle(job, is_first=not self._blocked.get(key))
             wrong = wrong or await self._gangs.obstacle(job)
             if wrong is not None:
                 return wrong
@@ -190,35 +190,10 @@ class Preparations:
             self._services.ensure(key, job), SERVICE_MISSING, f"Service {key.name}", started=started
         )
 
-    async def _dry_run(self, job: TrainingJob, kind: ReplicaType) -> DryRun:
-        """Have the API server check a pod of this type as if it were to be created."""
-        digest = _digest(job, kind)
-        if digest in self._sound:
-            self._sound.move_to_end(digest)
-            return DryRun(kind, Answer.ACCEPTED)
-        answer, message = await self._try_pod(job, kind)
-        if template.is_remembered(answer):
-            self._sound[digest] = None
-            if len(self._sound) > REMEMBERED:
-                self._sound.popitem(last=False)
-        return DryRun(kind, answer, message)
-
-    async def _try_pod(self, job: TrainingJob, kind: ReplicaType) -> tuple[Answer, str]:
-        pods, probe = paths.pods(job.metadata.namespace), pod_manifests.probe(job, kind)
-        try:
-            found = await self._rest.create(pods, probe, dryRun="All", fieldValidation="Strict")
-        except Refused as refused:
-            message = pod_manifests.of_first_pod(refused.message, job, kind)
-            return Answer.REFUSED, message
-        except Forbidden as forbidden:
-            return Answer.FORBIDDEN, forbidden.message
-        changed = admitted.fault(probe, found)
-        return (Answer.REFUSED, changed) if changed else (Answer.ACCEPTED, "")
-
     async def _ensure(self, wanted: _Unwatched, job: TrainingJob) -> Obstacle | None:
         """Create the object unless it exists, and undo changes of a kept spec.
 
-        Return an obstacle if another owner has its name.
+        Return an obstacle if another owner has its name, or if it is being deleted.
         """
         try:
             existing = await self._rest.get(wanted.path)
@@ -227,6 +202,8 @@ class Preparations:
             return None
         if owners.controller(existing, job.metadata.name) != job.metadata.uid:
             return in_the_way(wanted.manifest["kind"], existing, job)
+        if existing["metadata"].get("deletionTimestamp"):
+            return Obstacle(wanted.missing, f"{wanted.title} {_GOES}")
         if wanted.is_kept and existing.get("spec") != wanted.manifest["spec"]:
             await self._rest.replace(wanted.path, {**existing, "spec": wanted.manifest["spec"]})
             log.info(
@@ -275,10 +252,3 @@ async def _found_or(
         if not (started or isinstance(error, Forbidden | Refused)):
             raise
         return Obstacle(missing, f"{name}: {error.message}")
-
-
-def _digest(job: TrainingJob, kind: ReplicaType) -> str:
-    """Hash the part of a pod that its user wrote. The operator adds the rest, which is valid."""
-    written = [job.metadata.namespace, job.replica(kind).template.manifest()]
-    volume = job.spec.checkpoint and job.spec.checkpoint.model_dump()
-    return hashlib.sha256(json.dumps([*written, volume], sort_keys=True).encode()).hexdigest()

@@ -39,6 +39,9 @@ CONNECT_SECONDS = 10.0
 PAGE_SIZE = 500
 """The most objects in one page of a LIST, as Kubernetes' own clients request."""
 
+NO_ANSWER = "NoAnswer"
+"""The reason of an error without an answer of the API server."""
+
 _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"  # the body is JSON, which is valid YAML
 
@@ -292,4 +295,4 @@ class Rest:
             error, connect_seconds=CONNECT_SECONDS, timeout_seconds=TIMEOUT_SECONDS
         )
         message = f"{server} {cause}"
-        return errors.Unavailable(message, request=str(request), status=0, reason="NoAnswer")
+        return errors.Unavailable(message, request=str(request), status=0, reason=NO_ANSWER)

@@ -11,6 +11,16 @@ CRASH_LOOP = "CrashLoopBackOff"
 """The reason of a kubelet for a container that waits after its last end until it starts again."""
 
 
+def lacks_claim(pod: Manifest, claim: str) -> bool:
+    """Return whether the scheduler says that a pod's PersistentVolumeClaim is gone or deleted.
+
+    It does not look again when a claim that was being deleted is gone.
+    """
+    scheduled = pod_fields.condition(pod, "PodScheduled")
+    named = f'persistentvolumeclaim "{claim}"'
+    return scheduled.get("status") == "False" and named in (scheduled.get("message") or "")
+
+
 def reasons(pod: Manifest, trainer: str) -> Iterator[tuple[str, str]]:
     """Yield the reasons and messages that tell why a pod does not run.
 

@@ -69,7 +69,8 @@ def workers(job: TrainingJob) -> str:
 def owner(job: TrainingJob) -> dict[str, object]:
     """Return the ownerReference by which Kubernetes deletes an object together with its job.
 
-    It does not set `blockOwnerDeletion`, which requires the right to update finalizers of jobs.
+    With `blockOwnerDeletion`, a foreground deletion of the job ends when its objects are gone. Some
+    clusters let only those set it who may update the finalizers of the job.
     """
     return {
         "apiVersion": job.api_version,
@@ -77,4 +78,5 @@ def owner(job: TrainingJob) -> dict[str, object]:
         "name": job.metadata.name,
         "uid": job.metadata.uid,
         "controller": True,
+        "blockOwnerDeletion": True,
     }

@@ -119,6 +119,8 @@ class TaskView:
 
 TEMPLATE_INVALID = "TemplateInvalid"
 """The API server would refuse every pod of a type."""
+TEMPLATE_UNCHECKED = "TemplateUnchecked"
+"""The API server has not answered yet whether it would accept the pods."""
 NAME_CONFLICT = "NameConflict"
 """The name of the job's Service, NetworkPolicy or PersistentVolumeClaim, or of a task's pod, is
 taken by an object of another owner."""

@@ -52,6 +52,9 @@ _CONDITIONS = {
     observe.CERTIFICATES_MISSING: "Let the operator read and write Secrets (rbac.secrets in its "
     "chart), or change the quota, policy or webhook that the message names. The operator tries "
     "again.",
+    observe.TEMPLATE_UNCHECKED: "Nothing, if the job starts soon. If this lasts, repair the webhook"
+    " that does not answer: kubectl get mutatingwebhookconfigurations,"
+    "validatingwebhookconfigurations.",
     observe.GANG_UNAVAILABLE: "Install the scheduler that spec.scheduling.gang names, or delete "
     "the job and submit it with another gang.",
     Phase.QUEUED.value: "Nothing, if the queue is busy. What Kueue waits for: kubectl describe "

@@ -30,6 +30,7 @@ def after(seconds: float) -> datetime:
         ("WaitingForOldPods", [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]),
         ("NameConflict", [5, 10, 20, 40, 80, 160, 300, 300]),
         ("ServiceMissing", [5, 10, 20, 40, 80, 160, 300, 300]),
+        ("TemplateUnchecked", [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]),
         ("TemplateInvalid", [30, 60, 120, 240, 300, 300]),
     ],
 )

@@ -22,6 +22,7 @@ from capstan_operator.reconcile.observe import (
     SERVICE_CHANGED,
     SERVICE_MISSING,
     TEMPLATE_INVALID,
+    TEMPLATE_UNCHECKED,
     VOLUME_CLAIM_MISSING,
     WAITING_FOR_OLD_PODS,
     Obstacle,
@@ -29,6 +30,7 @@ from capstan_operator.reconcile.observe import (
 
 FIRST_SECONDS = {
     WAITING_FOR_OLD_PODS: 1.0,
+    TEMPLATE_UNCHECKED: 1.0,
     NAME_CONFLICT: 5.0,
     SERVICE_MISSING: 5.0,
     SERVICE_CHANGED: 5.0,
