@@ -266,6 +266,7 @@ NAMES = [
     ("python.distribute.estimator_training", "should_run_distribute_coordinator",
      training.should_run_distribute_coordinator),
     ("python.estimator.canned.head", "_Head", model_head.ModelHead),
+    ("python.estimator.canned.head", "LossSpec", model_head.LossSpec),
     ("python.estimator.gc", "_largest_export_versions", old_exports.largest_export_versions),
     ("python.estimator.training", "_assert_eval_spec", training.assert_eval_spec),
     ("python.estimator.util", "fn_args", arguments.names),

@@ -60,6 +60,19 @@ def test_a_module_finds_its_variables_and_submodules(v1: Any) -> None:
             module.Module(name="a b")
 
 
+def test_a_subclass_names_more_attributes_in_which_the_module_finds_nothing(v1: Any) -> None:
+    def found(tf: Any) -> Any:
+        class Cached(tf.Module):
+            _TF_MODULE_IGNORED_PROPERTIES = tf.Module._TF_MODULE_IGNORED_PROPERTIES.union(["cache"])
+
+        with tf.Graph().as_default():
+            module = Cached()
+            module.weight, module.cache = tf.Variable(1.0, name="w"), [tf.Variable(2.0, name="c")]
+            return [variable.name for variable in module.variables]
+
+    assert found(tf) == found(v1) == ["w:0"]
+
+
 def test_a_module_is_saved(tmp_path: pathlib.Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         two = module_of(tf)

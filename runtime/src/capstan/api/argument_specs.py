@@ -18,7 +18,8 @@ def getfullargspec(obj: Callable[..., Any]) -> inspect.FullArgSpec:
     """Return the arguments of a function, a method or a class, as `inspect.getfullargspec`.
 
     Of a function that `tf_decorator` decorates, return the `decorator_argspec` of the outermost
-    decorator that has one, or else the arguments of the innermost target.
+    decorator that has one, or else the arguments of the innermost target. The public functions of
+    Capstan have no annotations, as those of TensorFlow: programs compare specs with their own.
 
     Raises:
         TypeError: `obj` has no signature that Python can read.
@@ -27,7 +28,12 @@ def getfullargspec(obj: Callable[..., Any]) -> inspect.FullArgSpec:
     given = next((spec for each in found if (spec := each.decorator_argspec) is not None), None)
     if isinstance(given, ArgSpec):
         return inspect.FullArgSpec(*given, kwonlyargs=[], kwonlydefaults=None, annotations={})
-    return inspect.getfullargspec(target) if given is None else given
+    if given is not None:
+        return given
+    if (getattr(target, "__module__", None) or "").partition(".")[0] != "capstan":
+        return inspect.getfullargspec(target)
+    # Some functions are wrapped by `functools.wraps`, to take ragged tensors for example.
+    return inspect.getfullargspec(inspect.unwrap(target))._replace(annotations={})
 
 
 def getargspec(obj: Callable[..., Any]) -> ArgSpec:

@@ -13,7 +13,7 @@ class Dense(tf.Module):
 
 import functools
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from capstan.api import context, nest, trackable, variables
@@ -29,7 +29,7 @@ class Module(trackable.Trackable):
     part in checkpoints of `tf.train.Checkpoint`.
     """
 
-    _NOT_MEMBERS: Collection[str] = ("_hidden",)
+    _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_hidden"})
     """The attributes in which the module finds nothing."""
 
     def __init__(self, name: str | None = None) -> None:
@@ -106,7 +106,7 @@ class Module(trackable.Trackable):
 
     def _leaves(self, key: Callable[[str], Any] | None) -> Iterator[tuple[tuple[Any, ...], Any]]:
         for name in sorted(vars(self), key=key):
-            if name not in self._NOT_MEMBERS:
+            if name not in self._TF_MODULE_IGNORED_PROPERTIES:
                 for path, leaf in _with_paths(vars(self)[name]):
                     yield (name, *path), leaf
 

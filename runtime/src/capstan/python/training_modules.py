@@ -88,7 +88,10 @@ ESTIMATORS: dict[str, alias.Homes] = {
     "canned.baseline": (f"{_ESTIMATOR}.canned.baseline",),
     "canned.dnn": (f"{_ESTIMATOR}.canned.dnn",),
     "canned.dnn_linear_combined": (f"{_ESTIMATOR}.canned.dnn_linear_combined",),
-    "canned.head": ({"_Head": f"{_ESTIMATOR}.canned.model_head.ModelHead"},),
+    "canned.head": (
+        {"_Head": f"{_ESTIMATOR}.canned.model_head.ModelHead"},
+        f"{_ESTIMATOR}.canned.model_head",
+    ),
     "canned.linear": (f"{_ESTIMATOR}.canned.linear",),
     "canned.metric_keys": (f"{_ESTIMATOR}.canned.keys",),
     "canned.optimizers": (f"{_ESTIMATOR}.canned.choices",),

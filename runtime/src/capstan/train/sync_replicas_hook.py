@@ -1,8 +1,13 @@
 """The hook of synchronous training (python/training/sync_replicas_optimizer.py)."""
 
-from typing import Any
+import contextlib
+from typing import Any, Final
 
+from capstan import errors
 from capstan.train import hook, readiness
+
+_ENDED: Final = (errors.AbortedError, errors.CancelledError, errors.UnavailableError)
+"""The errors of a step that puts tokens into a queue that is closed, or whose task has ended."""
 
 
 class SyncReplicasHook(hook.SessionRunHook):
@@ -62,6 +67,10 @@ class SyncReplicasHook(hook.SessionRunHook):
 
         The queue runner may end after its last update and before it puts tokens into the queue. A
         replica that is slower than the chief would then wait without end, as in TensorFlow.
+
+        If the queue is closed or its task has ended, nobody waits for a token, and nothing happens.
+        Another hook may have ended the parameter servers.
         """
         if self._is_chief:
-            session.run(self._last_tokens_op)
+            with contextlib.suppress(*_ENDED):
+                session.run(self._last_tokens_op)

@@ -35,7 +35,7 @@ class CommonLayer(module.Module, layer_calls.Calls):
     them.
     """
 
-    _NOT_MEMBERS = frozenset({"_hidden", *NOT_PARTS} - {*_WEIGHTS})
+    _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_hidden", *NOT_PARTS} - {*_WEIGHTS})
 
     def __init__(
         self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any

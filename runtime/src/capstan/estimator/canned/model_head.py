@@ -1,13 +1,26 @@
-"""The base class that programs of TensorFlow 1.12 and older give to their own heads.
+"""What programs of TensorFlow 1.12 and older use to write heads of their own.
 
-`python.estimator.canned.head` has it as `_Head`. `tf.estimator.Head` replaced it.
+`python.estimator.canned.head` has the base class as `_Head`. `tf.estimator.Head` replaced it.
 
 Source: tensorflow/python/estimator/canned/head.py.
 """
 
 import abc
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class LossSpec(NamedTuple):
+    """The loss of a batch, as `create_loss` of a head returns it.
+
+    `training_loss` is the reduced loss, `unreduced_loss` the loss of each example, and `weights`
+    are those of the examples. `processed_labels` are the labels after checks and conversions.
+    """
+
+    training_loss: Any
+    unreduced_loss: Any
+    weights: Any
+    processed_labels: Any
 
 
 class ModelHead(abc.ABC):
@@ -25,7 +38,7 @@ class ModelHead(abc.ABC):
 
     @abc.abstractmethod
     def create_loss(self, features: Mapping[str, Any], mode: str, logits: Any, labels: Any) -> Any:
-        """Return the loss of the logits, unreduced or with the weights that reduce it."""
+        """Return the LossSpec of the logits."""
 
     @abc.abstractmethod
     def create_estimator_spec(
