@@ -82,7 +82,7 @@ def test_the_arguments_are_those_of_the_target_or_those_that_a_decorator_names()
 def test_the_arguments_of_public_functions_are_tensorflows_and_have_no_annotations() -> None:
     arguments = tf.python.util.tf_inspect.getfullargspec
     # Some of these functions also take ragged tensors, or linear operators.
-    cast = (["x", "dtype", "name"], None, None, (None,), [], None, {})
+    cast: Any = (["x", "dtype", "name"], None, None, (None,), [], None, {})
     assert arguments(tf.cast) == arguments(tf.compat.v2.cast) == cast
     assert arguments(tf.linalg.det) == (["input", "name"], None, None, (None,), [], None, {})
 
