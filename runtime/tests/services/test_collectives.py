@@ -1,6 +1,7 @@
 """Collective operations of several tasks. The tasks are servers of this process."""
 
 import contextlib
+import functools
 import gc
 import queue
 import threading
@@ -10,12 +11,12 @@ from typing import Any, ClassVar
 import clusters
 import numpy as np
 import pytest
-from background import Background
+from background import Background, until
 
 import capstan as tf
 from capstan import errors
 from capstan.python.ops import collective_ops
-from capstan.services import collective_steps, collectives, targets
+from capstan.services import collective_steps, collectives, group_leader, targets
 from capstan.transport import api
 from capstan.transport.grpc import remote_worker
 
@@ -444,6 +445,26 @@ def test_all_operations_of_a_run_get_the_error_of_a_step_that_their_task_has_mis
     assert errors_of(asked) == [missed, missed]
     assert task._epoch(collective_steps.Run(9)).number == 7
     task.close()
+
+
+def test_the_leader_says_who_waits_for_whom(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_leader, "_COMPLAIN_SECONDS", 0.01)
+
+    def build(task: int, key: int) -> Any:
+        if task == 0:
+            return collective_ops.broadcast_send(tf.ones([1]), [1], tf.float32, 2, 1, key)
+        return collective_ops.broadcast_recv([1], tf.float32, 2, 1, key)
+
+    with workers(2) as servers:
+        for key, missing in (1, "group 1 still wait for"), (2, "instance 2 of group 1 still waits"):
+            caplog.clear()
+            begun = begin(servers, functools.partial(build, key=key), [0])
+            until(lambda missing=missing: missing in caplog.text)
+            assert f"1 of 2 devices. Those that have come are: {LEADER}/device:CPU:0" in caplog.text
+            for each in begun + begin(servers, functools.partial(build, key=key), [1]):
+                assert each.join().tolist() == [1.0]
 
 
 def test_a_step_that_is_over_does_not_wait_for_a_leader_that_is_gone() -> None:

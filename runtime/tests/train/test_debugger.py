@@ -400,6 +400,42 @@ def test_a_debug_session_stands_for_its_session(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("kind", ["session", "hook"])
+def test_a_run_that_would_dump_more_bytes_than_the_limit_fails(
+    kind: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFDBG_DISK_BYTES_LIMIT", "10")
+    y = tf.add(1.0, 2.0, name="y")
+
+    def watch(fetches: Any, feeds: Any) -> Any:
+        return tf_debug.WatchOptions(node_name_regex_whitelist="y$")
+
+    for root in (tmp_path / "one", tmp_path / "two"):  # a new debugger begins to count anew
+        if kind == "session":
+            session = tf_debug.DumpingDebugWrapperSession(tf.Session(), str(root), watch)
+        else:
+            hook = tf_debug.DumpingDebugHook(str(root), watch)
+            session = tf.train.MonitoredSession(hooks=[hook])
+        with session:
+            assert [session.run(y), session.run(y)] == [3.0, 3.0]
+            with pytest.raises(tf.errors.ResourceExhaustedError, match=r"y:0.*DISK_BYTES_LIMIT"):
+                session.run(y)
+
+
+def test_the_limit_of_the_bytes_of_dumps_must_be_a_number(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFDBG_DISK_BYTES_LIMIT", "10 GB")
+    text = tf.constant(["text"])
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not a number of bytes: '10 GB'"):
+            session.run(text, options=watched(tmp_path))
+        monkeypatch.setenv("TFDBG_DISK_BYTES_LIMIT", "5")
+        assert session.run(text, options=watched(tmp_path, reset_disk_byte_usage=True)) == [b"text"]
+        with pytest.raises(tf.errors.ResourceExhaustedError):
+            session.run(text, options=watched(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["session", "hook"])
 def test_each_run_leaves_its_dumps_in_a_folder(kind: str, tmp_path: pathlib.Path) -> None:
     x = tf.placeholder(tf.float32, name="x")
     y = tf.multiply(x, 2.0, name="y")

@@ -33,6 +33,8 @@ class Watches:
     watches: tuple[Watch, ...] = ()
     targets: tuple[tuple[str, ...], ...] = ()
     global_step: int = -1
+    resets: bool = False
+    """Whether the step begins to count the bytes anew that this process dumps."""
 
     def __bool__(self) -> bool:
         return bool(self.watches)
@@ -51,7 +53,10 @@ class Watches:
             )
             for each in proto.debug_tensor_watch_opts
         ]
-        return cls(tuple(watches), tuple(targets), proto.global_step if watches else -1)
+        if not watches:
+            return NOTHING
+        resets = proto.reset_disk_byte_usage
+        return cls(tuple(watches), tuple(targets), proto.global_step, resets)
 
     def fill(self, proto: Any) -> None:
         """Write the watches into a DebugOptions."""
@@ -64,6 +69,7 @@ class Watches:
                 tolerate_debug_op_creation_failures=each.tolerates,
             )
         proto.global_step = self.global_step
+        proto.reset_disk_byte_usage = self.resets
 
     @property
     def urls(self) -> list[str]:

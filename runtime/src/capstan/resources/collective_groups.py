@@ -10,10 +10,11 @@ import functools
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from capstan import errors
 from capstan.core import collective, devices
+from capstan.resources import collective_faults
 
 GroupDone = Callable[[collective.Members | None, errors.OpError | None], None]
 """Gets the members of a complete group, or the error of a member that does not fit."""
@@ -105,7 +106,7 @@ class Groups:
         """
         with self._lock:
             held = self._groups.setdefault(group.key, _Group(group))
-            error = _misfit(held, group, device)
+            error = collective_faults.misfit(held.described, held.devices, group, device)
             if error is None:
                 held.devices.add(device)
             if error is None and len(held.devices) < group.size:
@@ -141,17 +142,17 @@ class Groups:
         with self._lock:
             has_failed = step in self._failed
         if has_failed:
-            done(-1, _over(instance, device))
+            done(-1, collective_faults.over(instance, device))
             return _nothing
         with self._lock:
             held = self._instances.get(key)
             is_over = held is not None and (held.is_complete or held.step != step)
-            if held is None or (is_over and not _agree(held.described, instance)):
+            if held is None or (is_over and not collective_faults.agree(held.described, instance)):
                 old = held.waiting if held is not None else []
                 held = self._instances[key] = _Instance(instance, step)
             error: errors.OpError | None = None
-            if not _agree(held.described, instance):
-                error = _disagreement(held.described, instance, device)
+            if not collective_faults.agree(held.described, instance):
+                error = collective_faults.disagreement(held.described, instance, device)
             else:
                 self._join(held, instance, device)
             is_broadcast = instance.kind is collective.Kind.BROADCAST
@@ -162,17 +163,29 @@ class Groups:
             else:
                 ready = [done, *held.waiting]
                 held.waiting.clear()
-                if error is None:
-                    error = _source_error(held) if is_broadcast else None
+                if error is None and is_broadcast:
+                    error = collective_faults.source_error(instance.key, held.known, held.sources)
                 if error is not None:
                     del self._instances[key]
                 elif is_broadcast:
                     rank = self._rank(held)
         for each in old:
-            each(-1, _begun_anew(instance, device))
+            each(-1, collective_faults.begun_anew(instance, device))
         for each in ready:
             each(rank, error)
         return withdraw
+
+    def devices_of(self, key: int) -> tuple[int, list[str]]:
+        """Return the size of a group, and the devices that are in it, in their order."""
+        with self._lock:
+            held = self._groups.get(key)
+            return (held.described.size, sorted(held.devices)) if held is not None else (0, [])
+
+    def devices_at(self, instance: collective.Instance) -> list[str]:
+        """Return the devices that have begun an instance, in their order."""
+        with self._lock:
+            held = self._instances.get((instance.group.key, instance.key))
+            return sorted(held.known) if held is not None else []
 
     def step(self, graph_key: int, caller: collective.Caller | None) -> int:
         """Return the number that the present steps of a graph have. The first call draws it.
@@ -222,84 +235,6 @@ class Groups:
 
 def _drawn() -> int:
     return secrets.randbits(_STEP_BITS) | 1
-
-
-def _over(instance: collective.Instance, device: str) -> errors.AbortedError:
-    return errors.AbortedError(
-        None,
-        None,
-        f"The step has failed, in which {device} begins collective instance {instance.key} of "
-        f"group {instance.group.key}",
-    )
-
-
-def _begun_anew(instance: collective.Instance, device: str) -> errors.AbortedError:
-    return errors.AbortedError(
-        None,
-        None,
-        f"The step has failed: {device} has begun collective instance {instance.key} of group "
-        f"{instance.group.key} again, in another step",
-    )
-
-
-def _misfit(held: _Group, group: collective.Group, device: str) -> errors.InternalError | None:
-    """Return the error of a device that does not fit into a group, or None."""
-    known = held.described
-    if group.device_type != known.device_type:
-        why = f"has the type {group.device_type}, but the group has the type {known.device_type}"
-    elif group.size != known.size:
-        why = f"is for a group of {group.size} devices, but the group has {known.size}"
-    elif device not in held.devices and len(held.devices) >= known.size:
-        why = f"is not in the group, which is complete: {', '.join(sorted(held.devices))}"
-    else:
-        return None
-    return errors.InternalError(
-        None, None, f"A collective op on {device} with group_key {group.key} {why}"
-    )
-
-
-def _agree(one: collective.Instance, other: collective.Instance) -> bool:
-    return one == replace(other, name=one.name, is_source=one.is_source)
-
-
-def _disagreement(
-    known: collective.Instance, instance: collective.Instance, device: str
-) -> errors.InvalidArgumentError:
-    if known.shape != instance.shape:
-        return errors.InvalidArgumentError(
-            None,
-            None,
-            f"Shape mismatch in the collective instance {instance.key}. Op {instance.name} at "
-            f"device {device} expected shape {list(instance.shape)} but another member in the "
-            f"group, {known.name}, expected shape {list(known.shape)}. The members of a collective "
-            "op need inputs of the same shape.",
-        )
-    described = [
-        f"{each.kind.name.lower()} of {each.dtype.name} in group {each.group.key}"
-        for each in (instance, known)
-    ]
-    return errors.InvalidArgumentError(
-        None,
-        None,
-        f"Op {instance.name} at device {device} is a {described[0]}, but another member of the "
-        f"collective instance {instance.key}, {known.name}, is a {described[1]}.",
-    )
-
-
-def _source_error(held: _Instance) -> errors.InternalError | None:
-    key, count = held.described.key, len(held.sources)
-    if count == 1:
-        return None
-    if not count:
-        return errors.InternalError(
-            None,
-            None,
-            f"Instance {key} found no source for broadcast: there are {len(held.known)} "
-            "CollectiveBcastRecv but no CollectiveBcastSend.",
-        )
-    return errors.InternalError(
-        None, None, f"Instance {key} has several sources: {', '.join(sorted(held.sources))}"
-    )
 
 
 def _nothing() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from capstan import errors
 from capstan.core import debug_layout
-from capstan.resources import files
+from capstan.resources import dump_allowance, files
 
 _SCHEME = "file://"
 
@@ -16,11 +16,14 @@ def write_tensor(url: str, key: debug_layout.Key, value: Any, dtype: int) -> Non
 
     Raises:
         UnavailableError: `url` does not begin with `file://`.
+        ResourceExhaustedError: the process has dumped as many bytes as it may.
         OpError: the file cannot be written.
     """
+    folder = folder_of(url)
+    dump_allowance.OF_PROCESS.take(_size(value), f"{key.node}:{key.slot}")
     now = _now()
     event = debug_layout.tensor_event(key, value, dtype, now)
-    files.write_all(_unused(f"{folder_of(url)}/{key.path}_{now}"), event)
+    files.write_all(_unused(f"{folder}/{key.path}_{now}"), event)
 
 
 def write_graph(url: str, device: str, graph: bytes) -> None:
@@ -49,6 +52,13 @@ def folder_of(url: str) -> str:
             None, None, f"Invalid debug target URL: {url}. Capstan dumps to file:// only"
         )
     return url[len(_SCHEME) :].rstrip("/")
+
+
+def _size(value: Any) -> int:
+    """Return the bytes of the elements of a tensor. A variable without a value has none."""
+    if value is None:
+        return 0
+    return sum(map(len, value.flat)) if value.dtype == object else int(value.nbytes)
 
 
 def _hash(content: bytes) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from capstan.core import debug_layout, debug_watches, graph_def, node
 from capstan.graph import watched
-from capstan.resources import tensor_dumps
+from capstan.resources import dump_allowance, tensor_dumps
 from capstan.services import signature, step_run
 
 Array = np.ndarray[Any, Any]
@@ -50,6 +50,8 @@ class DumpedRuns:
             UnavailableError: a URL does not begin with `file://`.
             OpError: the file cannot be written.
         """
+        if watches.resets:
+            dump_allowance.OF_PROCESS.reset()
         number = self.count()
         dumping = requested._replace(
             feeds=(*requested.feeds, watched.TARGETS.tensor), watches=watches.watches

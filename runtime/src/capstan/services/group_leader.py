@@ -1,14 +1,21 @@
-"""The leader of collective operations: it blocks the callers until their groups are complete."""
+"""The leader of collective operations: it blocks the callers until their groups are complete.
 
+A member waits as long as its client lets it, as in TensorFlow. The log of the leader says who waits
+for whom.
+"""
+
+import logging
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from capstan import errors
 from capstan.core import collective
 from capstan.resources import collective_groups
 from capstan.transport import cancellation as cancellations
 from capstan.transport import collective_api
+
+_COMPLAIN_SECONDS: Final = 10.0
 
 
 class GroupLeader(collective_api.CollectiveApi):
@@ -25,7 +32,9 @@ class GroupLeader(collective_api.CollectiveApi):
         cancellation: cancellations.Cancellation,
     ) -> collective.Members:
         found: collective.Members = _wait(
-            lambda done: self._groups.complete_group(group, device, done), cancellation
+            lambda done: self._groups.complete_group(group, device, done),
+            cancellation,
+            lambda: self._complain_of_group(group.key, device),
         )
         return found
 
@@ -37,7 +46,9 @@ class GroupLeader(collective_api.CollectiveApi):
         cancellation: cancellations.Cancellation,
     ) -> int:
         found: int = _wait(
-            lambda done: self._groups.complete_instance(instance, step, device, done), cancellation
+            lambda done: self._groups.complete_instance(instance, step, device, done),
+            cancellation,
+            lambda: self._complain_of_instance(instance, device),
         )
         return found
 
@@ -53,12 +64,30 @@ class GroupLeader(collective_api.CollectiveApi):
         """Let the next steps of a graph have another number, because one with `step` failed."""
         self._groups.forget_step(graph_key, step, error)
 
+    def _complain_of_group(self, key: int, device: str) -> None:
+        size, present = self._groups.devices_of(key)
+        if present[:1] == [device]:  # one of those that wait speaks for all
+            logging.getLogger("capstan").warning(
+                "The collective ops of group %s still wait for %s of %s devices. Those that have "
+                "come are: %s", key, size - len(present), size, ", ".join(present),
+            )  # fmt: skip
+
+    def _complain_of_instance(self, instance: collective.Instance, device: str) -> None:
+        present = self._groups.devices_at(instance)
+        if present[:1] == [device]:
+            logging.getLogger("capstan").warning(
+                "The broadcast of collective instance %s of group %s still waits for %s of %s "
+                "devices. Those that have come are: %s", instance.key, instance.group.key,
+                instance.group.size - len(present), instance.group.size, ", ".join(present),
+            )  # fmt: skip
+
 
 def _wait(
     ask: Callable[[Callable[..., None]], collective_groups.Withdraw],
     cancellation: cancellations.Cancellation,
+    complain: Callable[[], None],
 ) -> Any:
-    """Return the answer to a question, or raise its error."""
+    """Return the answer to a question, or raise its error. Complain while there is none."""
     answered = threading.Event()
     answers: list[Any] = []
 
@@ -68,7 +97,8 @@ def _wait(
 
     withdraw = ask(done)
     with cancellation.watched(answered.set):
-        answered.wait()
+        while not answered.wait(_COMPLAIN_SECONDS):
+            complain()
     if not answers:
         withdraw()
         raise errors.CancelledError(None, None, "A member of a collective op was cancelled")

@@ -43,7 +43,7 @@ class FolderDebugger:
             options = watching.WatchOptions(options)
         elif isinstance(options, tuple):
             options = watching.WatchOptions(*options)
-        return wrapper.Dump(folder, options)
+        return wrapper.Dump(folder, options, resets=run.number == 1)
 
     def end(self, run: wrapper.Run, dump: wrapper.Dump, fault: errors.OpError | None) -> None:
         """Keep the dumps."""

@@ -40,7 +40,7 @@ class LocalDebugger:
             return None
         root = self._root or tempfile.mkdtemp(prefix="tfdbg_")
         os.makedirs(root, exist_ok=True)
-        return wrapper.Dump(os.path.abspath(root), plan.options)
+        return wrapper.Dump(os.path.abspath(root), plan.options, resets=True)
 
     def end(self, run: wrapper.Run, dump: wrapper.Dump, fault: errors.OpError | None) -> None:
         try:

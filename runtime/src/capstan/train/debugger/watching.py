@@ -77,8 +77,9 @@ def watch_graph(
 ) -> None:
     """Watch the tensors of a graph whose node, op and dtype match all patterns.
 
-    Without patterns, tensors that the compiler adds are watched too. Capstan does not limit the
-    bytes that a process dumps, so `reset_disk_byte_usage` has no effect.
+    Without patterns, tensors that the compiler adds are watched too. The environment variable
+    `TFDBG_DISK_BYTES_LIMIT` limits the bytes that a process dumps. With `reset_disk_byte_usage`,
+    the process of the session begins to count them anew.
 
     Raises:
         ValueError: `debug_ops` or `debug_urls` is empty.

@@ -13,14 +13,19 @@ from capstan.train.debugger import watching
 
 
 class Dump(NamedTuple):
-    """The folder that a run dumps to, and the tensors that it dumps."""
+    """The folder that a run dumps to, and the tensors that it dumps.
+
+    `resets` says that earlier dumps no longer count for `TFDBG_DISK_BYTES_LIMIT`.
+    """
 
     folder: str
     options: watching.WatchOptions
+    resets: bool
 
     def fill(self, run_options: Any, graph: Any) -> None:
         """Add the watches of the run to RunOptions."""
         self.options.fill(run_options, graph, f"file://{self.folder}")
+        run_options.debug_options.reset_disk_byte_usage = self.resets
 
 
 class Run(NamedTuple):
