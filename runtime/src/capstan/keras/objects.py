@@ -57,15 +57,15 @@ def deserialize_keras_object(
     Raises:
         ValueError: the name is unknown, or the configuration has another form.
     """
-    known = {**(module_objects or {}), **_CUSTOM, **(custom_objects or {})}
     if identifier is None:
         return None
     if isinstance(identifier, str):
-        found = _found(identifier, known, printable_module_name)
-        return found() if inspect.isclass(found) else found
+        named = found(identifier, module_objects, custom_objects, printable_module_name)
+        return named() if inspect.isclass(named) else named
     if not isinstance(identifier, dict) or not {"class_name", "config"} <= identifier.keys():
         raise ValueError(f"Improper config format: {identifier}")
-    made = _found(identifier["class_name"], known, printable_module_name)
+    name = identifier["class_name"]
+    made = found(name, module_objects, custom_objects, printable_module_name)
     config = identifier["config"]
     with custom_object_scope(custom_objects or {}):
         if not hasattr(made, "from_config"):
@@ -75,7 +75,18 @@ def deserialize_keras_object(
         return made.from_config(config)
 
 
-def _found(name: str, known: Mapping[str, Any], kind: str) -> Any:
+def found(
+    name: str,
+    module_objects: Mapping[str, Any] | None,
+    custom_objects: Mapping[str, Any] | None,
+    kind: str,
+) -> Any:
+    """Return the object of a name. The program's own objects win over those of the library.
+
+    Raises:
+        ValueError: the name is unknown. `kind` says in the message what was looked for.
+    """
+    known = {**(module_objects or {}), **_CUSTOM, **(custom_objects or {})}
     if known.get(name) is None:
         raise ValueError(
             f"Unknown {kind}: {name}. Pass an object of your own in `custom_objects`, or register "

@@ -134,6 +134,7 @@ FEATURE_COLUMNS: dict[str, alias.Homes] = {
         "capstan.api.feature_column",
         *("capstan.api.feature_column.custom_v2", *lookups.COLUMNS),
     ),
+    "serialization": (f"{_KERAS}.feature_columns",),
     "sequence_feature_column": (
         f"{_KERAS}.layers.sequence_features",
         *("capstan.api.feature_column.sequence", "capstan.api.feature_column.sequence_models"),

@@ -241,14 +241,14 @@ def _initializer(
     if initializer is not None and not callable(initializer):
         raise ValueError(f"initializer must be callable if specified.{where}")
     if checkpoint is not None and tensor is not None:
-        return _Restored(checkpoint, tensor)
+        return Restored(checkpoint, tensor)
     if initializer is not None:
         return initializer
     return init_ops.truncated_normal_initializer(0.0, 1 / math.sqrt(dimension))
 
 
 @dataclass(frozen=True)
-class _Restored:
+class Restored:
     """The initializer that reads a tensor, or the part of a partitioned one, of a checkpoint."""
 
     checkpoint: str

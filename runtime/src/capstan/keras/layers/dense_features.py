@@ -7,6 +7,7 @@ from capstan.api import array_ops, partitioned_variables, scope_block
 from capstan.api.feature_column import columns, models
 from capstan.core import tensor_shape
 from capstan.keras import base_layer
+from capstan.keras import feature_columns as column_configs
 
 
 class DenseFeatures(base_layer.Layer):
@@ -84,5 +85,17 @@ class DenseFeatures(base_layer.Layer):
         return tensor_shape.TensorShape([batch, width])
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments that create an equal layer. JSON cannot hold the columns."""
-        return {**super().get_config(), "feature_columns": list(self._feature_columns)}
+        """Return the arguments that create an equal layer, as values that JSON can hold.
+
+        Raises:
+            ValueError: a column has no configuration.
+        """
+        described = column_configs.serialize_feature_columns(self._feature_columns)
+        return {**super().get_config(), "feature_columns": described}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Any = None) -> Any:
+        """Return the layer with the arguments of a configuration."""
+        described = config["feature_columns"]
+        made = column_configs.deserialize_feature_columns(described, custom_objects)
+        return cls(**{**config, "feature_columns": made})
