@@ -344,3 +344,62 @@ def test_a_list_of_one_output_is_that_output() -> None:
         for each in (model, tf.keras.models.clone_model(model)):
             found = [each(tf.ones([4, 3])), each([tf.ones([4, 3])])]
             assert [tensor.shape.as_list() for tensor in found] == [[4, 2], [4, 2]]
+
+
+class Twice(keras.layers.Layer):
+    def call(self, inputs: Any) -> Any:
+        return [inputs, inputs]
+
+
+def without_init() -> Any:
+    class Forgetful(keras.Model):
+        def __init__(self) -> None:
+            self.dense = keras.layers.Dense(2)
+
+    return Forgetful()
+
+
+def inputs(*sizes: int | None) -> list[Any]:
+    return [keras.Input((2,), batch_size=size) for size in sizes]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (without_init, RuntimeError, "forgot to call `super"),
+        (lambda: keras.Input((2,), batch_shape=(1, 2)), ValueError, "not both"),
+        (lambda: keras.Input((2,), size=3), ValueError, "Unrecognized keyword arguments: size"),
+        (lambda: keras.Sequential([Twice(input_shape=(2,))]), ValueError, "single output tensor"),
+        (
+            lambda: keras.Sequential([keras.layers.ReLU(input_shape=(2,)), Twice()]),
+            TypeError,
+            "single output tensor",
+        ),
+        (lambda: keras.Model(inputs(None) * 2, inputs(None)), ValueError, "redundant"),
+        (lambda: keras.Model(*[inputs(2, None, 3)] * 2), ValueError, "batch sizes"),
+    ],
+)
+def test_models_that_cannot_be_meant_are_refused(make: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_outputs_in_a_dictionary_stay_so_in_a_configuration() -> None:
+    given = {"b": keras.Input((2,), name="first"), "a": keras.Input((2,), name="second")}
+    outputs = {"sum": keras.layers.add([*given.values()]), "same": given["a"]}
+    model = keras.Model(given, outputs)
+    config = model.get_config()
+    assert config["input_layers"] == {"b": ["first", 0, 0], "a": ["second", 0, 0]}
+    for made in (keras.Model.from_config(config), keras.models.clone_model(model)):
+        found = made({"a": tf.ones([1, 2]), "b": 2 * tf.ones([1, 2])})
+        with tf.Session() as session:
+            values = session.run(found)
+        assert {name: value.tolist() for name, value in values.items()} == {
+            "sum": [[3.0, 3.0]],
+            "same": [[1.0, 1.0]],
+        }
+
+
+def test_the_mask_of_several_outputs_is_a_list() -> None:
+    model = keras.Model(*[inputs(None, None)] * 2)
+    assert model.compute_mask([tf.ones([1, 2])] * 2) == [None, None]

@@ -100,3 +100,13 @@ def test_training_stops_with_a_warning_when_the_tensors_have_no_more_data(
     history = linear().fit(x, y, steps_per_epoch=2, epochs=3, verbose=0).history
     assert len(history["loss"]) == 2
     assert "ran out of data" in caplog.text
+
+
+@pytest.mark.parametrize("is_dataset", [True, False])
+def test_only_arrays_are_split_for_the_validation(is_dataset: bool) -> None:
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(2,))])
+    model.compile("sgd", "mse")
+    batch = np.ones((4, 2)), np.ones((4, 1))
+    data = tf.data.Dataset.from_tensors(batch) if is_dataset else iter([batch])
+    with pytest.raises(ValueError, match="`validation_split` argument is not supported"):
+        model.fit(data, steps_per_epoch=1, validation_split=0.5)

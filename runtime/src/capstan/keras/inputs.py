@@ -76,9 +76,15 @@ def Input(
     RaggedTensorValues.
 
     Raises:
-        ValueError: there is no shape and no tensor, or the input is sparse and ragged.
+        ValueError: there is no shape and no tensor, or a shape and a batch_shape, or the input is
+            sparse and ragged, or there is an unknown argument.
     """
+    unknown = sorted(kwargs.keys() - {"batch_shape"})
+    if unknown:
+        raise ValueError(f"Unrecognized keyword arguments: {', '.join(unknown)}")
     full = kwargs.pop("batch_shape", None)
+    if shape is not None and full is not None:
+        raise ValueError("Only provide the `shape` OR `batch_shape` argument to Input, not both.")
     if shape is None and full is None and tensor is None:
         raise ValueError("Please provide to Input either a `shape` or a `tensor` argument.")
     if full is not None:

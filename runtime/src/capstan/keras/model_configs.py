@@ -17,7 +17,7 @@ from capstan.api import logging
 from capstan.api.layers import context, values
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import added_layers, built_in, layer_order, objects
+from capstan.keras import added_layers, built_in, functional, layer_order, objects
 
 VERSION = "2.2.4-tf"
 """The version of Keras in TensorFlow 1.15, which files name."""
@@ -57,10 +57,12 @@ class _Calls:
 
     def described(self, node: Any) -> Any:
         """Return the inputs of a call, each as a place and the other arguments of the call."""
-        options = self._options(node)
-        flat = nest.flatten(node.inputs)
-        entries = [_Entry([*self.place(tensor), options]) for tensor in flat]
-        packed = nest.packed(node.inputs, entries)
+        return self.places(node.inputs, self._options(node))
+
+    def places(self, tensors: Any, *more: Any) -> Any:
+        """Return a nest of tensors as a nest of places, each with `more`. One tensor is a list."""
+        entries = [_Entry([*self.place(tensor), *more]) for tensor in nest.flatten(tensors)]
+        packed = nest.packed(tensors, entries)
         listed = [packed] if isinstance(packed, _Entry) else packed
         return nest.mapped(lambda entry: entry.value, listed)
 
@@ -120,13 +122,13 @@ def _first(layer: Any) -> int:
     return int(getattr(layer, "_is_graph_network", False))
 
 
-def of_function(model: Any, nodes: Iterable[Any]) -> dict[str, Any]:
-    """Return the configuration of a function of layers, whose calls are `nodes` in order.
+def of_function(model: Any, made: functional.Function) -> dict[str, Any]:
+    """Return the configuration of a model that layers have made.
 
     Raises:
         ValueError: two layers have the same name.
     """
-    calls = _Calls(model.inputs, nodes)
+    calls = _Calls(model.inputs, made.nodes)
     layer_order.check_names(model.layers)
     return {
         "name": model.name,
@@ -143,13 +145,13 @@ def of_function(model: Any, nodes: Iterable[Any]) -> dict[str, Any]:
             }
             for layer in model.layers
         ],
-        "input_layers": [calls.place(tensor) for tensor in model.inputs],
-        "output_layers": [calls.place(tensor) for tensor in model.outputs],
+        "input_layers": calls.places(made.inputs),
+        "output_layers": calls.places(made.outputs),
     }
 
 
 def function(config: Mapping[str, Any], make: Make) -> tuple[Any, Any, list[Any]]:
-    """Return the inputs and the outputs of a function of layers: a tensor, or a list of several.
+    """Return the inputs and the outputs of a function of layers: a tensor, or a nest of several.
 
     The third result are the tensors that were added as losses and metrics.
 
@@ -174,7 +176,7 @@ def function(config: Mapping[str, Any], make: Make) -> tuple[Any, Any, list[Any]
             stuck = [name for name, queue in queues.items() if queue]
             raise ValueError(f"No layer computes the inputs of the layers {stuck}")
     inputs, outputs = (
-        _one_or_all([made[name, number][place] for name, number, place in config[ends]])
+        _one_or_all(_with_tensors(_entries(config[ends]), made))
         for ends in ("input_layers", "output_layers")
     )
     kinds = added_layers.AddLoss, added_layers.AddMetric
@@ -182,8 +184,8 @@ def function(config: Mapping[str, Any], make: Make) -> tuple[Any, Any, list[Any]
     return inputs, outputs, nest.flatten(added)
 
 
-def _one_or_all(tensors: list[Any]) -> Any:
-    return tensors[0] if len(tensors) == 1 else tensors
+def _one_or_all(tensors: Any) -> Any:
+    return tensors[0] if isinstance(tensors, list) and len(tensors) == 1 else tensors
 
 
 def _entries(call: Any) -> Any:
@@ -192,7 +194,7 @@ def _entries(call: Any) -> Any:
         return {key: _entries(value) for key, value in call.items()}
     if call and isinstance(call[0], str):
         return _Entry(list(call))
-    return [_entries(value) for value in call]
+    return nest.like(call, [_entries(value) for value in call])
 
 
 def _is_ready(call: Any, layers: Mapping[str, Any], made: Mapping[tuple[str, int], Any]) -> bool:
@@ -203,16 +205,22 @@ def _is_ready(call: Any, layers: Mapping[str, Any], made: Mapping[tuple[str, int
 def _called(
     name: str, call: Any, layers: Mapping[str, Any], made: Mapping[tuple[str, int], Any]
 ) -> Any:
-    def known(value: Any) -> Any:
-        if not isinstance(value, _Entry):
-            return value
-        source, number, place, *_ = value.value
-        return made[source, number][place]
-
-    inputs, options = nest.mapped(known, [call, _with_entries(_options(call), layers)])
+    inputs, options = _with_tensors([call, _with_entries(_options(call), layers)], made)
     if isinstance(inputs, list) and len(nest.flatten(inputs)) == 1:
         (inputs,) = nest.flatten(inputs)
     return layers[name](inputs, **options)
+
+
+def _with_tensors(value: Any, made: Mapping[tuple[str, int], Any]) -> Any:
+    """Return a nest with the output of a layer in the place of each `_Entry`."""
+
+    def known(each: Any) -> Any:
+        if not isinstance(each, _Entry):
+            return each
+        source, number, place, *_ = each.value
+        return made[source, number][place]
+
+    return nest.mapped(known, value)
 
 
 def _options(call: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from capstan.keras import (
     base_layer,
     functional,
     layer_order,
+    model_attributes,
     model_configs,
     model_files,
     model_summary,
@@ -24,7 +25,9 @@ from capstan.keras import (
 from capstan.keras.training import trainer
 
 
-class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
+class Model(
+    trainer.Trainer, model_files.ModelFiles, model_attributes.ModelAttributes, base_layer.Layer
+):
     """A layer made of layers.
 
     A subclass overrides `call`. `Model(inputs=..., outputs=...)` is the function that layers have
@@ -184,7 +187,7 @@ class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
                 f"{type(self).__name__}.get_config: the code of a subclass describes its model. "
                 "Override get_config, or make the model again"
             )
-        return model_configs.of_function(self, self._function.nodes)
+        return model_configs.of_function(self, self._function)
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
@@ -240,7 +243,8 @@ class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
         """
         if self._function is None:
             return None
-        return calls.masks_of(context.of(), self.call(inputs, mask=mask))
+        outputs = self.call(inputs, mask=mask)
+        return nest.mapped(lambda tensor: calls.masks_of(context.of(), tensor), outputs)
 
     @property
     def _computes_masks(self) -> bool:

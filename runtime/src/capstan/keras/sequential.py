@@ -27,6 +27,16 @@ def _first_input(layer: Any) -> Any:
     return input_layers.Input(batch_shape=shape, dtype=dtype, name=f"{layer.name}_input")
 
 
+def _one_output(layer: Any, output: Any, error: type[Exception]) -> Any:
+    if isinstance(output, list | tuple) and len(output) != 1:
+        raise error(
+            "All layers in a Sequential model should have a single output tensor. The layer "
+            f"{layer.name} has {len(output)}. For layers with several outputs, use the functional "
+            "API"
+        )
+    return output
+
+
 class Sequential(network.Model):
     """A model whose layers follow each other.
 
@@ -71,8 +81,9 @@ class Sequential(network.Model):
         """Append a layer, or begin with a tensor of `tf.keras.Input`.
 
         Raises:
-            TypeError: `layer` is not a layer.
-            ValueError: the model knows its inputs, and another of its layers has the same name.
+            TypeError: `layer` is not a layer, or returns a list.
+            ValueError: the model knows its inputs, and another of its layers has the same name, or
+                its first layer returns several tensors.
         """
         if context.is_tensor(layer) and layer in context.of().nodes:
             layer = context.of().nodes[layer].layer
@@ -80,13 +91,13 @@ class Sequential(network.Model):
             raise TypeError(f"The added layer must be an instance of class Layer. Found: {layer}")
         self._sequence.append(layer)
         if self._ends:
-            self._ends.append(layer(self._ends[-1]))
+            self._ends.append(_one_output(layer, layer(self._ends[-1]), TypeError))
         elif len(self._sequence) == 1 and isinstance(layer, input_layers.InputLayer):
             self.inputs = [layer.output]
             self._ends.append(layer.output)
         elif len(self._sequence) == 1 and (first := _first_input(layer)) is not None:
             self.inputs = [first]
-            self._ends.append(layer(first))
+            self._ends.append(_one_output(layer, layer(first), ValueError))
         self._close()
 
     def pop(self) -> None:

@@ -132,6 +132,28 @@ class Reader:
             x, y, sample_weight = symbolic.values(self._session(), x, y, sample_weight)
         return batches.of_arrays(x, y, sample_weight, class_weight, self._names)
 
+    def _split(
+        self, x: Any, y: Any, sample_weight: Any, class_weight: Any, share: float
+    ) -> tuple[batches.Batch, batches.Batch]:
+        """Return the examples that train the model, and the last ones, which validate it.
+
+        Raises:
+            ValueError: the data are no arrays.
+        """
+        if isinstance(x, data.Dataset | data.Iterator) or _is_generator(x):
+            raise ValueError(
+                "`validation_split` argument is not supported when input `x` is a dataset, a "
+                "dataset iterator or a generator. Pass `validation_data`"
+            )
+        if symbolic.has_tensors(x, y, sample_weight):
+            raise ValueError(
+                "If your data is in the form of symbolic tensors, you cannot use "
+                "`validation_split`. Pass `validation_data` and `validation_steps`"
+            )
+        examples = self._examples(x, y, sample_weight, class_weight)
+        cut = int(examples.size * (1.0 - share))
+        return batches.part(examples, slice(None, cut)), batches.part(examples, slice(cut, None))
+
     def _source(
         self,
         x: Any,

@@ -13,7 +13,6 @@ from capstan.keras.training import (
     progress,
     reader,
     sources,
-    symbolic,
 )
 
 
@@ -69,15 +68,7 @@ class Trainer(compilation.Compilation):
                 "`validation_steps` should not be specified if `validation_data` is None."
             )
         if validation_split and validation_data is None:
-            if symbolic.has_tensors(x, y, sample_weight):
-                raise ValueError(
-                    "If your data is in the form of symbolic tensors, you cannot use "
-                    "`validation_split`. Pass `validation_data` and `validation_steps`"
-                )
-            examples = self._examples(x, y, sample_weight, class_weight)
-            cut = int(examples.size * (1.0 - validation_split))
-            held_out = batches.part(examples, slice(cut, None))
-            x = batches.part(examples, slice(None, cut))
+            x, held_out = self._split(x, y, sample_weight, class_weight, validation_split)
         with self._ready_graph(x).as_default():
             source = self._source(
                 x, y, sample_weight, class_weight, batch_size, steps_per_epoch, shuffle
