@@ -314,3 +314,34 @@ def test_the_weights_of_a_layer_are_its_initial_values() -> None:
         session.run(tf.global_variables_initializer())
         np.testing.assert_array_equal(session.run(embedding.embeddings), table)
         assert np.isfinite(session.run(found)).all()
+
+
+def test_a_getter_makes_the_weights_of_a_layer() -> None:
+    layer = layers.Layer(name="own")
+    with tf.variable_scope("outer", partitioner=tf.fixed_size_partitioner(2)):
+        made = layer.add_weight(
+            "table", (4, 2), initializer="ones", regularizer="l2", getter=tf.get_variable
+        )
+    assert [each.op.name for each in layer.weights] == ["outer/table/part_0", "outer/table/part_1"]
+    assert len(layer.trainable_weights) == len(layer.losses) == 2
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(tf.convert_to_tensor(made)).tolist() == [[1.0, 1.0]] * 4
+        np.testing.assert_allclose(session.run(tf.add_n(layer.losses)), 0.08, 1e-6)
+
+
+def test_a_weight_that_is_summed_when_it_is_read_is_not_trained() -> None:
+    layer = layers.Layer()
+    on_read = tf.VariableSynchronization.ON_READ
+    layer.add_weight("count", (), synchronization=on_read)
+    assert (len(layer.trainable_weights), len(layer.non_trainable_weights)) == (0, 1)
+    with pytest.raises(ValueError, match="only for non-trainable variables"):
+        layer.add_weight("other", (), synchronization=on_read, trainable=True)
+
+
+def test_the_losses_of_a_variable_are_found_by_it() -> None:
+    variable = tf.keras.backend.variable(np.ones((2, 3, 2)))
+    layer = layers.LSTM(2, activity_regularizer="l2", kernel_regularizer="l1")
+    layer(variable)
+    assert len(layer.get_losses_for(variable)) == len(layer.get_losses_for(None)) == 1
+    assert layer.get_losses_for(tf.keras.backend.variable(1.0)) == []

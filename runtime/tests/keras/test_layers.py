@@ -269,3 +269,36 @@ def test_a_dense_layer_of_a_dtype_casts_its_inputs() -> None:
     values, (kernel, _) = called(layer, [np.array([[1, 2], [3, 4]], np.int64)])
     assert values.dtype == np.float32
     np.testing.assert_allclose(values, [[1, 2], [3, 4]] @ kernel, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("axes", "error", "message"),
+    [
+        (1.5, TypeError, "Invalid type for `axes`"),
+        ((1, "x"), ValueError, "an int or two ints"),
+        ((1, 2, 1), ValueError, "an int or two ints"),
+        (0, ValueError, "over axis 0"),
+        (5, ValueError, "do not have the axes"),
+        (2, ValueError, "3 != 4"),
+    ],
+)
+def test_a_dot_layer_refuses_axes_that_do_not_fit(axes: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        layers.Dot(axes)([tf.ones([2, 5, 3]), tf.ones([2, 5, 4])])
+
+
+@pytest.mark.parametrize(
+    ("layer", "expected"),
+    [(layers.Add(), [[True, False], [False, False]]), (layers.Concatenate(1), [True, False])],
+)
+def test_masks_of_numbers_are_true_where_they_are_not_zero(layer: Any, expected: Any) -> None:
+    tensors = [tf.ones([2, 2])] * 2
+    masks = [tf.constant([[2.0, 3.0], [0.0, 0.0]]), tf.constant([[1.0, 0.0], [1.0, 1.0]])]
+    if isinstance(layer, layers.Concatenate):
+        masks = [tf.constant([[2.0, 3.0], [0.0, 1.0]]), tf.ones([2, 2])]
+    with tf.Session() as session:
+        assert session.run(layer.compute_mask(tensors, masks)).tolist() == expected
+    with pytest.raises(ValueError, match="lists of the same length"):
+        layer.compute_mask(tensors, masks[:1])
+    with pytest.raises(ValueError, match="lists of the same length"):
+        layer.compute_mask(tensors, masks[0])

@@ -276,3 +276,11 @@ def test_the_change_of_a_variable_is_no_variable_of_a_layer() -> None:
     layer.count = tf.Variable(1.0, use_resource=True)
     layer.next = layer.count.assign_add(1.0)
     assert layer.weights == [layer.count]
+
+
+def test_weights_that_were_made_untrained_stay_so() -> None:
+    layer = tf.layers.Dense(3, trainable=False)
+    layer(tf.ones([1, 2]))
+    layer.trainable = True
+    assert (layer.trainable_weights, len(layer.non_trainable_weights)) == ([], 2)
+    assert tf.trainable_variables() == []

@@ -265,3 +265,16 @@ def test_many_names_of_an_hdf5_file_need_several_attributes(tmp_path: pathlib.Pa
         hdf5_weights._set_names(file, "layer_names", names)
         assert len(file.attrs) == 3
         assert hdf5_weights._names(file, "layer_names") == names
+
+
+def test_a_prefix_may_be_a_new_folder(tmp_path: pathlib.Path) -> None:
+    path = f"{tmp_path}/new/folder/"
+    with program():
+        first = compiled()
+        first.save_weights(path)
+        expected = first.get_weights()
+    assert (tmp_path / "new" / "folder" / ".index").is_file()
+    with program():
+        again = compiled()
+        again.load_weights(path)
+        check(again.get_weights(), expected)

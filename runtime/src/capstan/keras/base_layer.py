@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import variables
+from capstan.api import partitioned_variables, variable_replicas, variables
 from capstan.api.layers import base, callable_layer, calls, settings
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, nest
@@ -102,40 +102,53 @@ class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
 
         `initializer`, `regularizer` and `constraint` are objects, their names or configurations.
         Without an initializer, floats get Glorot's uniform initializer, and other numbers zeros.
-        The loss of `regularizer` is one of the `losses`. `partitioner` has no effect.
+        The loss of `regularizer` is one of the `losses`. `getter`, such as `tf.get_variable`, makes
+        the variable instead of `tf.Variable`, and gets these arguments by name. `partitioner` has
+        an effect only on a getter.
 
         Raises:
-            ValueError: the type of the variable has no default initializer.
+            ValueError: the type of the variable has no default initializer, or the variable is
+                summed when it is read, and trainable.
             TypeError: there is an argument that no variable has.
         """
-        unknown = sorted(kwargs.keys() - {"collections", "experimental_autocast"})
+        unknown = sorted(kwargs.keys() - {"collections", "experimental_autocast", "getter"})
         if unknown:
             raise TypeError(f"Unknown keyword argument: {', '.join(unknown)}")
+        trained = variable_replicas.checked(synchronization, aggregation, trainable, name)[2]
         kind = dtypes.as_dtype(dtype or self._dtype or settings.SETTINGS.floatx)
         if self._dtype is None:
             self._dtype = kind.base_dtype
-        trained = True if trainable is None else trainable
-        variable = variables.Variable(
-            self._initial_value(name, () if shape is None else shape, kind, initializer),
+        getter = kwargs.get("getter") or _variable
+        made = getter(
             name=name,
-            trainable=trainable,
-            constraint=constraints.get(constraint),
+            shape=() if shape is None else shape,
             dtype=kind.base_dtype,
+            initializer=self._weight_initializer(name, kind, initializer),
+            trainable=trained,
+            constraint=constraints.get(constraint),
+            partitioner=partitioner,
             use_resource=True if use_resource is None else use_resource,
             synchronization=synchronization,
             aggregation=aggregation,
             collections=kwargs.get("collections"),
         )
+        is_parted = isinstance(made, partitioned_variables.PartitionedVariable)
         loss = regularizers.get(regularizer)
-        if loss is not None:
-            scope = f"{variable.op.name}/Regularizer"
-            self.add_loss(lambda: calls.in_name_scope(scope, loss, variable))
-        (self._trainable_weights if trained else self._non_trainable_weights).append(variable)
-        return variable
+        for variable in list(made) if is_parted else [made]:
+            if loss is not None:
+                self._regularize_weight(variable, loss)
+            listed = self._trainable_weights if trained else self._non_trainable_weights
+            listed.append(variable)
+        return made
+
+    def _regularize_weight(self, variable: Any, regularizer: Any) -> None:
+        scope = f"{variable.op.name}/Regularizer"
+        self.add_loss(lambda: calls.in_name_scope(scope, regularizer, variable))
 
     add_variable = add_weight
 
-    def _initial_value(self, name: Any, shape: Any, kind: dtypes.DType, initializer: Any) -> Any:
+    def _weight_initializer(self, name: Any, kind: dtypes.DType, initializer: Any) -> Any:
+        """Return an initializer, or a value that is given in its place."""
         made = initializers.get(initializer)
         if made is None and kind.is_floating:
             made = initializers.glorot_uniform()
@@ -146,11 +159,7 @@ class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
                 f"An initializer for variable {name} of type {kind.base_dtype.name} is required "
                 f"for layer {self.name}"
             )
-        if not callable(made):
-            return made
-        function = made() if isinstance(made, type) else made
-        sizes = tensor_shape.as_shape(shape).as_list()
-        return lambda: function(sizes, dtype=kind.base_dtype)
+        return made() if isinstance(made, type) else made
 
     def _prepared(self, inputs: Any) -> Any:
         if self._autocast:
@@ -175,6 +184,16 @@ class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
             return self._dtype
         kinds = [each.dtype.base_dtype for each in nest.flatten(inputs) if hasattr(each, "dtype")]
         return next((kind for kind in kinds if kind.is_floating), self._dtype or dtypes.float32)
+
+
+def _variable(
+    shape: Any, dtype: dtypes.DType, initializer: Any, partitioner: Any, **kwargs: Any
+) -> Any:
+    """Return a new variable for the arguments of `add_weight`."""
+    sizes = tensor_shape.as_shape(shape).as_list()
+    is_value = not callable(initializer)
+    start = initializer if is_value else lambda: initializer(sizes, dtype=dtype)
+    return variables.Variable(start, dtype=dtype, **kwargs)
 
 
 Layer.register(base.Layer)

@@ -39,8 +39,8 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
     product of two vectors is a vector with one element.
 
     Raises:
-        ValueError: a tensor has fewer than two axes, an axis is that of the batch, or the sizes
-            along the axes differ.
+        ValueError: a tensor has fewer than two axes or not the given axis, an axis is that of the
+            batch, or the sizes along the axes differ.
     """
     ranks = x.shape.ndims, y.shape.ndims
     if None in ranks or min(ranks) < 2:
@@ -55,6 +55,11 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
         raise ValueError(
             f"Multiple target dimensions are not supported. Expected: None, int, (int, int), "
             f"Provided: {axes}"
+        )
+    if any(axis >= rank for axis, rank in zip(pair, ranks, strict=True)):
+        raise ValueError(
+            f"Cannot do batch_dot on inputs with shapes {x.shape} and {y.shape}: they do not have "
+            f"the axes {pair}"
         )
     one, other = (axis % rank for axis, rank in zip(pair, ranks, strict=True))
     if not one or not other:

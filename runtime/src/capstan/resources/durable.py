@@ -90,7 +90,7 @@ def make_folder_of(name: str) -> None:
     if path is None:
         files.of(name).make_folders(file_names.folder_of(name))
         return
-    folder = pathlib.Path(path).parent
+    folder = pathlib.Path(file_names.folder_of(path))  # "folder/" is the name of a file in it.
     missing = [new for new in (folder, *folder.parents) if not new.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for new in missing:

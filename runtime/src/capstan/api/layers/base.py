@@ -136,7 +136,7 @@ class Layer(callable_layer.CallableLayer):
             if regularizer is not None:
                 self._regularize(name, variable, regularizer, existing)
         # A custom getter may have made a variable that is not trainable.
-        is_trainable = trainable and (not self.trainable or getattr(variable, "trainable", True))
+        is_trainable = trainable and self.trainable and getattr(variable, "trainable", True)
         (self._trainable_weights if is_trainable else self._non_trainable_weights).append(variable)
         return variable
 

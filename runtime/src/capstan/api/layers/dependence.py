@@ -7,10 +7,19 @@ from capstan.framework import composite
 
 
 def reached(sources: Collection[Any], values: Iterable[Any]) -> list[Any]:
-    """Return the values (tensors or operations) that the graph computes from `sources`."""
+    """Return the values (tensors or operations) that the graph computes from `sources`.
+
+    The sources are tensors, composite tensors and variables.
+    """
     given = {id(source) for source in sources}
-    given |= {id(part) for source in sources for part in composite.parts(source) or ()}
+    given |= {id(part) for source in sources for part in _parts(source)}
     return [value for value in values if depends(value, given)]
+
+
+def _parts(source: Any) -> Collection[Any]:
+    parts: Collection[Any] = composite.parts(source) or ()
+    is_variable = not parts and not hasattr(source, "consumers") and hasattr(source, "op")
+    return source.op.outputs if is_variable else parts
 
 
 def rest(values: Iterable[Any], some: Iterable[Any]) -> list[Any]:

@@ -39,8 +39,21 @@ class Merge(built_in.BuiltIn):
         raise NotImplementedError(f"{type(self).__name__} must override _merged")
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        masks = [] if mask is None else [each for each in mask if each is not None]
+        """Raises ValueError unless there is a list with a mask or None for each input."""
+        given = [each for each in _checked(inputs, mask) if each is not None]
+        masks = [math_ops.cast(each, dtypes.bool_) for each in given]
         return functools.reduce(logic_ops.logical_and, masks) if masks else None
+
+
+def _checked(inputs: Any, masks: Any) -> Sequence[Any]:
+    if masks is None:
+        return []
+    if not isinstance(masks, list | tuple) or len(masks) != len(inputs):
+        raise ValueError(
+            "`mask` and `inputs` of a merge layer should be lists of the same length. Got the "
+            f"mask {masks} and the inputs {inputs}"
+        )
+    return masks
 
 
 def _with_rank(tensor: Any, rank: int) -> Any:
@@ -107,7 +120,8 @@ class Concatenate(Merge):
         return array_ops.concat(self._listed(inputs), self.axis)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        if mask is None or all(each is None for each in mask):
+        """Raises ValueError unless there is a list with a mask or None for each input."""
+        if all(each is None for each in _checked(inputs, mask)):
             return None
         wide = [
             creation_ops.ones_like(tensor, dtypes.bool_) if each is None else _like(each, tensor)
@@ -117,7 +131,10 @@ class Concatenate(Merge):
 
 
 def _like(mask: Any, tensor: Any) -> Any:
-    """Return a mask with the shape of its tensor."""
+    """Return a mask, as booleans, with the shape of its tensor."""
+    mask = math_ops.cast(mask, dtypes.bool_)
+    if mask.shape.ndims == tensor.shape.ndims:
+        return mask
     while mask.shape.ndims < tensor.shape.ndims:
         mask = raw.ExpandDims(mask, -1)
     return raw.BroadcastTo(mask, raw.Shape(tensor))
@@ -131,8 +148,10 @@ class Dot(Merge):
     """
 
     def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
-        """Raises ValueError if `axes` is neither an int nor a pair of ints."""
+        """Raise TypeError or ValueError if `axes` is neither an int nor a pair of ints."""
         super().__init__(**kwargs)
+        if not isinstance(axes, int | list | tuple):
+            raise TypeError(f"Invalid type for `axes`: pass an int or two ints, not {axes!r}")
         pair = (axes, axes) if isinstance(axes, int) else tuple(axes)
         if len(pair) != 2 or not all(isinstance(axis, int) for axis in pair):
             raise ValueError(f"Invalid `axes` of a Dot layer: pass an int or two ints, not {axes}")
@@ -140,15 +159,14 @@ class Dot(Merge):
         self.normalize = normalize
 
     def call(self, inputs: Any) -> Any:
-        """Raises ValueError if there are not two inputs."""
+        """Raises ValueError if there are not two inputs, or the axes do not fit their shapes."""
         if len(self._listed(inputs)) != 2:
             raise ValueError(f"A `Dot` layer should be called on exactly 2 inputs. Got {inputs}")
         pair = (self.axes, self.axes) if isinstance(self.axes, int) else self.axes
         first, second = inputs
-        one, other = (axis % each.shape.ndims for axis, each in zip(pair, inputs, strict=True))
         if self.normalize:
-            first, second = _unit(first, one), _unit(second, other)
-        return products.along(first, second, one, other)
+            first, second = (_unit(each, axis) for each, axis in zip(inputs, pair, strict=True))
+        return products.batch_dot(first, second, pair)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return None
