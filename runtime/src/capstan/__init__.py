@@ -178,6 +178,7 @@ _MODULES = {
     "summary": "capstan.train.summary",
     "sysconfig": "capstan.api.sysconfig",
     "test": "capstan.api.test",
+    "tpu": "capstan.train.tpu",
     "train": "capstan.train",
     "version": "capstan.api.version",
 }

@@ -205,9 +205,9 @@ WRONG: list[Any] = [
     (lambda d: d.bijectors.Affine([0.0]).forward(tf.constant(VECTORS)), TypeError, "expected"),
     (lambda d: d.bijectors.Affine([0.0], scale_diag=VECTORS[0]), TypeError, "one dtype"),
     (
-        lambda d: d.bijectors.Affine(scale_perturb_factor=[1.0]),
-        NotImplementedError,
-        "lacks scale_perturb_factor",
+        lambda d: d.bijectors.Affine(scale_perturb_diag=[1.0]),
+        ValueError,
+        "scale_perturb_factor must be specified",
     ),
     (
         lambda d: d.bijectors.Affine([0.0]).forward_log_det_jacobian([1.0], 0),
@@ -219,8 +219,7 @@ WRONG: list[Any] = [
         NotImplementedError,
         "forward is not implemented: Inline",
     ),
-    (lambda d: d.Autoregressive, AttributeError, "lacks this part"),
-    (lambda d: d.bijectors.Ordered, AttributeError, "lacks this part"),
+    (lambda d: d.VectorDiffeomixture, AttributeError, "lacks this part"),
     (lambda _: tf.distributions.Cauchy, AttributeError, "has no such name"),
 ]
 

@@ -76,8 +76,10 @@ def test_a_tpu_is_refused(tmp_path: pathlib.Path) -> None:
         tpu.TPUEstimator(
             model_fn, config=config(tmp_path), use_tpu=False, embedding_config_spec=object()
         )
+    cluster = tf.train.ClusterSpec({"worker": ["10.0.0.1:8470"]})
+    resolver = tf.contrib.cluster_resolver.SimpleClusterResolver(cluster, "grpc://10.0.0.1:8470")
     with pytest.raises(ValueError, match=r"knows no TPUs\. Leave out `cluster`"):
-        config(tmp_path, cluster=object())
+        config(tmp_path, cluster=resolver)
     with pytest.raises(ValueError, match="Describe the cluster in the environment variable"):
         config(tmp_path, master="grpc://10.0.0.1:8470")
 
@@ -149,3 +151,46 @@ def test_variables_of_bfloat16_keep_single_precision() -> None:
         assert (short.dtype, other.dtype.base_dtype) == (tf.bfloat16, tf.float64)
         stored = {variable.op.name: variable.dtype.base_dtype for variable in tf.global_variables()}
         assert stored == {"short": tf.float32, "other": tf.float64}
+
+
+def test_a_resolver_of_no_tpus_describes_this_process(tmp_path: pathlib.Path) -> None:
+    resolver = tf.contrib.cluster_resolver.TPUClusterResolver("", zone="z", project="p")
+    assert (resolver.master(), resolver.get_master()) == ("", "")
+    assert not resolver.cluster_spec()
+    assert config(tmp_path, cluster=resolver).cluster is resolver
+    assert tf.distribute.cluster_resolver.TPUClusterResolver("local").get_job_name() is None
+    for name in (None, "my-tpu", ["grpc://10.0.0.1:8470"], []):
+        with pytest.raises(ValueError, match="Capstan knows no TPUs"):
+            tf.contrib.cluster_resolver.TPUClusterResolver(name)
+
+
+def test_gradients_are_summed_over_one_replica() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.get_variable("v", initializer=[1.0, 2.0])
+        made = tpu.CrossShardOptimizer(tf.train.MomentumOptimizer(0.5, 0.9))
+        step = made.minimize(tf.reduce_sum(variable**2), tf.train.get_or_create_global_step())
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        assert session.run(variable).tolist() == [0.0, 0.0]
+        assert made.get_slot_names() == ["momentum"]
+        assert session.run(made.get_slot(variable, "momentum")).tolist() == [2.0, 4.0]
+        assert made.variables() == [made.get_slot(variable, "momentum")]
+    with pytest.raises(ValueError, match="Unsupported reduction"):
+        tpu.CrossShardOptimizer(tf.train.AdamOptimizer(), reduction="none")
+    with pytest.raises(TypeError, match=r"needs an optimizer of tf\.train"):
+        tpu.CrossShardOptimizer(tf.keras.optimizers.Adam())
+
+
+def test_loops_run_and_nothing_is_compiled() -> None:
+    assert tf.python.tpu.tpu_function.get_tpu_context().number_of_shards is None
+    with tf.Session() as session:
+        powers = tpu.repeat(3, lambda x, y: (x * 2, y + 1), [tf.constant(1), tf.constant(5)])
+        assert session.run(powers) == [8, 8]
+        [last] = tpu.while_loop(lambda x: x < 50, lambda x: x * 3, [tf.constant(1)])
+        assert session.run(last) == 81
+        assert session.run(tpu.outside_compilation(tf.add, 1, y=2)) == 3
+        assert session.run(tpu.cross_replica_sum(tf.constant(4), [[0]])) == 4
+    with pytest.raises(ValueError, match="infeed_queue must be None"):
+        tpu.while_loop(lambda x: x < 5, lambda x: x, [1], infeed_queue=object())
+    with pytest.raises(ValueError, match="needs inputs"):
+        tpu.while_loop(lambda: True, list)

@@ -24,13 +24,13 @@ _LACKED: Final = frozenset(
     (
         "LMDBReader", "distribute.cluster_resolver.GCEClusterResolver",
         "distribute.cluster_resolver.KubernetesClusterResolver",
-        "distribute.cluster_resolver.TPUClusterResolver", "distribute.experimental.TPUStrategy",
+        "distribute.experimental.TPUStrategy",
         "enable_eager_execution", "enable_tensor_equality", "enable_v2_behavior",
         "enable_v2_tensorshape", "estimator.tpu.experimental", "experimental",
         "keras.experimental.terminate_keras_multiprocessing_pools",
         "keras.utils.model_to_dot", "keras.utils.plot_model", "layers.experimental", "lite",
         "saved_model.Asset", "saved_model.SaveOptions", "saved_model.experimental",
-        "saved_model.load_v2", "saved_model.save", "tpu", "train.do_quantize_training_on_graphdef",
+        "saved_model.load_v2", "saved_model.save", "train.do_quantize_training_on_graphdef",
         "train.experimental.PythonState", "user_ops", "xla",
     )
 )  # fmt: skip
@@ -43,9 +43,6 @@ _NEWER: Final = frozenset(
 )  # fmt: skip
 """Names of TensorFlow 2 that resemble names of Capstan."""
 _INSTEAD: Final = {
-    "contrib.cluster_resolver.TPUClusterResolver": "use tf.contrib.cluster_resolver."
-    "TFConfigClusterResolver: Capstan has no TPUs",
-    "contrib.tpu.CrossShardOptimizer": "use the optimizer that it wraps: Capstan has no TPUs",
     "enable_eager_execution": "build a graph, and run it with tf.Session",
 }
 """What a program can use instead of a part that Capstan lacks."""

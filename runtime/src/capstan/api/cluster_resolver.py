@@ -10,11 +10,12 @@ from typing import Any
 from capstan.api.absent import absent
 from capstan.api.slurm_resolver import SlurmClusterResolver
 from capstan.api.task_resolver import ClusterResolver, with_protocol
+from capstan.api.tpu_resolver import TPUClusterResolver
 from capstan.core import cluster
 
 __all__ = [
     "ClusterResolver", "SimpleClusterResolver", "SlurmClusterResolver", "TFConfigClusterResolver",
-    "UnionResolver",
+    "TPUClusterResolver", "UnionResolver",
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from capstan.api import trackable
 from capstan.api.absent import absent
+from capstan.contrib import package_aliases
 from capstan.train import checkpoint_reader, object_graph
 from capstan.train.checkpoint_manager import CheckpointManager
 
@@ -57,6 +58,9 @@ def object_metadata(save_path: str) -> Any:
             f'value "{object_graph.KEY}". It was likely created by tf.train.Saver'
         )
     return object_graph.parsed(reader.get_tensor(object_graph.KEY))
+
+
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:

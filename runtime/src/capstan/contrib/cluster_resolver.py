@@ -8,6 +8,7 @@ from capstan.api.cluster_resolver import (
     SimpleClusterResolver,
     SlurmClusterResolver,
     TFConfigClusterResolver,
+    TPUClusterResolver,
 )
 from capstan.api.cluster_resolver import UnionResolver as UnionClusterResolver
 
@@ -16,6 +17,7 @@ __all__ = [
     "SimpleClusterResolver",
     "SlurmClusterResolver",
     "TFConfigClusterResolver",
+    "TPUClusterResolver",
     "UnionClusterResolver",
 ]
 

@@ -50,6 +50,7 @@ from capstan.api.data_experimental import (
 from capstan.api.data_options import Options
 from capstan.api.data_readers import SqlDataset, TFRecordDataset
 from capstan.api.dataset import Dataset
+from capstan.contrib import package_aliases
 from capstan.core import public
 
 __all__ = [
@@ -222,6 +223,9 @@ def read_batch_features(
     )
     batch: dict[str, Any] = dataset.make_one_shot_iterator().get_next()
     return batch
+
+
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:

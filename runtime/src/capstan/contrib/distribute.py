@@ -29,6 +29,7 @@ from capstan.api.distribution_strategy import has_strategy as has_strategy
 from capstan.api.distribution_strategy import in_cross_replica_context as in_cross_replica_context
 from capstan.api.loss_scaling import get_loss_reduction as get_loss_reduction
 from capstan.api.one_device_strategy import OneDeviceStrategy as OneDeviceStrategy
+from capstan.contrib import package_aliases
 from capstan.contrib.standard_server import (
     run_standard_tensorflow_server as run_standard_tensorflow_server,
 )
@@ -138,6 +139,9 @@ def _gpus(number: int | None) -> tuple[str, ...]:
     """Return the names of a number of GPUs, by default of all, or of the CPU if it is 0."""
     count = eager_context.num_gpus() if number is None else number
     return tuple(f"/device:GPU:{index}" for index in range(count)) or ("/device:CPU:0",)
+
+
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from capstan.api.feature_column.sequence_models import (
     concatenate_context_input as concatenate_context_input,
 )
 from capstan.api.feature_column.sequence_models import sequence_input_layer as sequence_input_layer
+from capstan.contrib import package_aliases
 from capstan.core import public
 
 sequence_categorical_column_with_hash_bucket = sequence.sequence_categorical_column_with_hash_bucket
@@ -22,6 +23,9 @@ sequence_categorical_column_with_vocabulary_list = (
     sequence.sequence_categorical_column_with_vocabulary_list
 )
 sequence_numeric_column = sequence.sequence_numeric_column
+
+
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:

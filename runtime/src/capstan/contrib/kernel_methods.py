@@ -12,6 +12,7 @@ import numpy as np
 from capstan.api import array_ops, creation_ops, loss_reduction, math_ops, nn, reduce_ops
 from capstan.api.absent import absent
 from capstan.api.scoped import scoped
+from capstan.contrib import package_aliases
 from capstan.contrib.layers import feature_columns as columns_of
 from capstan.contrib.learn import linear
 from capstan.core import dtypes
@@ -179,6 +180,9 @@ class KernelLinearClassifier(linear.LinearClassifier):
             [*columns, *mapped], model_dir, n_classes, weight_column_name, optimizer,
             config=config, feature_engineering_fn=with_mapped,
         )  # fmt: skip
+
+
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from capstan import train
 from capstan.api import cond_ops, math_ops, reduce_ops, state_ops, variables
 from capstan.api.absent import absent
+from capstan.contrib import package_aliases
 from capstan.core import dtypes
 from capstan.framework import convert, grouping, indexed_slices
 from capstan.framework.raw import raw
@@ -169,6 +170,9 @@ def _scaled(grad: Any, factor: Any) -> Any:
     if isinstance(grad, indexed_slices.IndexedSlices):
         return indexed_slices.IndexedSlices(scaled, grad.indices, grad.dense_shape)
     return scaled
+
+
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from capstan.api.absent import absent
 from capstan.api.nn_transposed import conv1d_transpose
 from capstan.api.ordering_ops import nth_element
 from capstan.api.scoped import scoped
+from capstan.contrib import package_aliases
 from capstan.contrib.sampled_losses import rank_sampled_softmax_loss, sampled_sparse_softmax_loss
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -85,6 +86,9 @@ def scaled_softplus(x: Any, alpha: Any, clip: Any = None, name: str | None = Non
         alpha = convert.convert_to_tensor(alpha, x.dtype)
         value = alpha * nn.softplus(x / alpha)
         return value if clip is None else raw.Minimum(value, clip)
+
+
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from capstan.api import creation_ops, gather_ops, math_ops, reduce_ops
 from capstan.api.absent import absent
 from capstan.api.scoped import scoped
+from capstan.contrib import package_aliases
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -54,6 +55,9 @@ def sparsemax_loss(logits: Any, sparsemax: Any, labels: Any, name: str | None = 
         is_excluded = raw.LogicalAnd(raw.Equal(wanted, 0), raw.IsInf(z))
         missed = gather_ops.where(is_excluded, zeros, wanted * (0.5 * wanted - z))
         return reduce_ops.reduce_sum(found + missed, 1)
+
+
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -23,6 +23,11 @@ def _lacking(module: str, name: str) -> AttributeError:
     )
 
 
+def only(**homes: str) -> dict[str, str]:
+    """Return the paths of names, each in the module that `homes` gives for the name."""
+    return {name: f"{home}.{name}" for name, home in homes.items()}
+
+
 def grow(
     package: str,
     table: Mapping[str, Homes],

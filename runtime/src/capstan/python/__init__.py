@@ -30,6 +30,7 @@ _PACKAGES = {
     "layers": keras_modules.LAYERS,
     "ops": ops_modules.OPS,
     "saved_model": training_modules.SAVED_MODELS,
+    "tpu": training_modules.TPUS,
     "training": training_modules.TRAINING,
 }
 
@@ -57,6 +58,13 @@ alias.grow(
         ),
         "distribute.cluster_resolver": (_UNION, "capstan.api.cluster_resolver"),
         "distribute.cluster_resolver.cluster_resolver": (_UNION, "capstan.api.cluster_resolver"),
+        **{
+            f"distribute.cluster_resolver.{name}_cluster_resolver": (
+                "capstan.contrib.cluster_resolver",
+            )
+            for name in ("slurm", "tfconfig", "tpu")
+        },
+        "distribute.central_storage_strategy": ("capstan.api.central_storage_strategy",),
         "distribute.cross_device_ops": (
             "capstan.api.cross_device_ops",
             "capstan.api.all_reduce_ops",
@@ -67,6 +75,12 @@ alias.grow(
         ),
         "distribute.cross_device_utils": ("capstan.api.collective_all_reduce",),
         "distribute.multi_worker_util": ("capstan.api.multi_worker",),
+        "distribute.distribute_config": ("capstan.estimator.distribute_config",),
+        "distribute.distribute_lib": (
+            *("capstan.api.distribution_strategy", "capstan.api.distribution_extended"),
+            *("capstan.api.distribution_replica", "capstan.api.distribution_inputs"),
+        ),
+        "distribute.parameter_server_strategy": ("capstan.api.parameter_server_strategy",),
         "distribute.distribution_strategy_context": ("capstan.api.distribution_strategy",),
         "distribute.estimator_training": (
             {_COORDINATOR: f"capstan.estimator.training.{_COORDINATOR}"},
@@ -93,6 +107,8 @@ alias.grow(
             ),
             _DEBUGGER,
         ),
+        "autograph.impl.api": ("capstan.api.autograph", "capstan.api.autograph.experimental"),
+        "autograph.lang.directives": ("capstan.api.autograph.experimental",),
         "eager.backprop": ("capstan.api.gradient_tape",),
         "eager.context": ("capstan.api.eager_context",),
         "eager.def_function": ("capstan.api.def_function",),
@@ -100,6 +116,7 @@ alias.grow(
         "eager.wrap_function": ("capstan.api.traced.wrapped",),
         "tf2": ({"enabled": "capstan.api.behavior.executing_eagerly"},),
         "compat.compat": ("capstan.api.compat",),
+        "compat.v2_compat": ("capstan.api.behavior",),
         "module.module": ("capstan.api.module",),
         "platform.app": ("capstan.api.app",),
         "profiler.model_analyzer": ("capstan.api.profiler.model_analyzer",),
@@ -110,6 +127,7 @@ alias.grow(
         "platform.gfile": ({"OpenFast": "capstan.api.gfile.FastGFile"}, "capstan.api.gfile"),
         "platform.resource_loader": ("capstan.api.resource_loader",),
         "platform.googletest": ("capstan.api.test", "unittest"),
+        "platform.sysconfig": ("capstan.api.sysconfig",),
         "platform.test": ("capstan.api.test",),
         "platform.tf_logging": (lookups.logger, "capstan.api.logging"),
         "summary.summary": ("capstan.train.summary",),
@@ -122,6 +140,8 @@ alias.grow(
         "util.decorator_utils": ("capstan.api.deprecation",),
         "util.deprecation": ("capstan.api.deprecation",),
         "util.function_utils": ("capstan.api.callables",),
+        "util.lazy_loader": ("capstan.api.lazy_loader",),
+        "util.object_identity": ("capstan.api.identity_sets",),
         "util.nest": (
             {"_is_attrs": "capstan.framework.nest.is_attrs"},
             *("capstan.api.nest", "capstan.api.nest_paths", "capstan.api.nest_shallow"),

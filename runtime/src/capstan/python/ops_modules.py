@@ -63,6 +63,13 @@ _RAGGED_MODULES: dict[str, alias.Homes] = {
     "segment_id_ops": (f"{_RAGGED}.partition",),
 }
 """The modules of `tensorflow.python.ops.ragged`."""
+_OPERATORS = (
+    *("linear_operator", "linear_operator_adjoint", "linear_operator_block_diag"),
+    *("linear_operator_circulant", "linear_operator_composition", "linear_operator_diag"),
+    *("linear_operator_full_matrix", "linear_operator_householder", "linear_operator_identity"),
+    *("linear_operator_inversion", "linear_operator_kronecker", "linear_operator_low_rank_update"),
+    *("linear_operator_lower_triangular", "linear_operator_toeplitz", "linear_operator_zeros"),
+)
 _LINALG: alias.Homes = ({"matrix_exponential": "capstan.linalg.expm"}, "capstan.linalg")
 _SIGNAL: dict[str, alias.Homes] = {
     "dct_ops": ("capstan.api.cosine_transforms",),
@@ -175,12 +182,22 @@ OPS: dict[str, alias.Homes] = {
     **{f"ragged.{name}": homes for name, homes in _RAGGED_MODULES.items()},
     "bitwise_ops": ("capstan.api.bitwise", lookups.op),
     "image_ops": ("capstan.api.image", lookups.op),
+    **{f"linalg.{name}": ("capstan.api.linear_operators",) for name in _OPERATORS},
     "linalg.linalg": _LINALG,
     "linalg.linalg_impl": _LINALG,
     **{
         f"distributions.{name}": (f"{_DISTRIBUTIONS}.{name}", _DISTRIBUTIONS)
         for name in _DISTRIBUTION_MODULES
     },
+    **{
+        f"distributions.{name}": ("capstan.contrib.distributions.bijectors",)
+        for name in ("bijector", "bijector_impl", "identity_bijector")
+    },
+    "distributions.special_math": ("capstan.api.distributions.gaussian",),
+    "distributions.transformed_distribution": ("capstan.contrib.distributions",),
+    "distributions.util": (
+        *("capstan.contrib.distributions.parameters", "capstan.api.distributions.multinomial"),
+    ),
     "distributions.distributions": (_DISTRIBUTIONS,),
     "distributions.kullback_leibler": (f"{_DISTRIBUTIONS}.divergence",),
     "list_ops": (lookups.op,),
@@ -207,6 +224,10 @@ OPS: dict[str, alias.Homes] = {
     "gradient_checker": ("capstan.api.gradient_checker",),
     "confusion_matrix": ("capstan.api.weight_shapes", _TF),
     "weights_broadcast_ops": ("capstan.api.weight_shapes",),
+    "losses.loss_reduction": (
+        {"ReductionV2": "capstan.keras.loss_classes.Reduction"},
+        "capstan.api.loss_reduction",
+    ),
     "losses.losses": ("capstan.api.losses_ops", "capstan.api.losses"),
     "lookup_ops": (
         {
@@ -252,7 +273,8 @@ OPS: dict[str, alias.Homes] = {
         lookups.hidden("capstan.api.rnn.own_loops"),
         *("capstan.api.rnn", "capstan.api.rnn.cells", "capstan.api.rnn.own_loops"),
     ),
-    "sets": ("capstan.api.sets",),
+    **dict.fromkeys(("sets", "sets_impl"), ("capstan.api.sets",)),
+    "unconnected_gradients": ("capstan.framework.gradients",),
     "summary_ops": ("capstan.api.summary_ops",),
     "summary_ops_v2": ("capstan.train.graph_writers", "capstan.train.graph_summaries"),
     "parallel_for": ("capstan.api.parallel_for", "capstan.api.parallel_gradients"),

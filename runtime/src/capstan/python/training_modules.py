@@ -18,6 +18,7 @@ _TRAINING = (
 )
 _TRACKING: dict[str, alias.Homes] = {
     "base": ("capstan.api.trackable",),
+    "data_structures": ("capstan.contrib.checkpoint",),
     "tracking": ({"AutoTrackable": "capstan.api.trackable.Trackable"},),
     "util": (
         {"CheckpointV1": "capstan.train.object_checkpoint.Checkpoint"},
@@ -126,6 +127,8 @@ SAVED_MODELS: dict[str, alias.Homes] = {
     },
     "constants": (f"{_SAVED_MODEL}.constants",),
     "saved_model": (_SAVED_MODEL,),
+    "model_utils.export_output": (f"{_ESTIMATOR}.export_output",),
+    "model_utils.mode_keys": (f"{_ESTIMATOR}.mode_keys",),
     "signature_constants": (f"{_SAVED_MODEL}.constants",),
     "signature_def_utils": (f"{_SAVED_MODEL}.signatures",),
     "signature_def_utils_impl": (f"{_SAVED_MODEL}.signatures",),
@@ -135,3 +138,15 @@ SAVED_MODELS: dict[str, alias.Homes] = {
     "utils_impl": (f"{_SAVED_MODEL}.tensor_infos", f"{_SAVED_MODEL}.loader"),
 }
 """The homes of each module, by its path below `tensorflow.python.saved_model`."""
+
+TPUS: dict[str, alias.Homes] = {
+    "bfloat16": ("capstan.api.bfloat16",),
+    "ops.tpu_ops": ("capstan.api.tpu_replicas",),
+    "tpu": ("capstan.api.tpu_replicas",),
+    "tpu_config": (f"{_ESTIMATOR}.tpu.config",),
+    "tpu_estimator": (f"{_ESTIMATOR}.tpu.estimator", f"{_ESTIMATOR}.tpu.spec"),
+    "tpu_function": ("capstan.api.tpu_replicas",),
+    "tpu_optimizer": ("capstan.train.cross_shard_optimizer",),
+    "training_loop": ("capstan.api.tpu_replicas",),
+}
+"""The homes of each module, by its path below `tensorflow.python.tpu`."""

@@ -3,6 +3,7 @@
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.contrib import package_aliases
 from capstan.contrib.crf.decoding import CrfDecodeBackwardRnnCell as CrfDecodeBackwardRnnCell
 from capstan.contrib.crf.decoding import CrfDecodeForwardRnnCell as CrfDecodeForwardRnnCell
 from capstan.contrib.crf.decoding import crf_decode as crf_decode
@@ -17,6 +18,8 @@ from capstan.contrib.crf.likelihood import (
 from capstan.contrib.crf.likelihood import crf_sequence_score as crf_sequence_score
 from capstan.contrib.crf.likelihood import crf_unary_score as crf_unary_score
 from capstan.core import public
+
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ the compatible cells. Here the weights are these variables, so checkpoints fit b
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.contrib import package_aliases
 from capstan.contrib.cudnn_rnn.cells import CudnnCompatibleGRUCell, CudnnCompatibleLSTMCell
 from capstan.contrib.cudnn_rnn.layers import CudnnGRU, CudnnLSTM, CudnnRNNRelu, CudnnRNNTanh
 
@@ -14,6 +15,9 @@ __all__ = [
     "CudnnCompatibleGRUCell", "CudnnCompatibleLSTMCell", "CudnnGRU", "CudnnLSTM", "CudnnRNNRelu",
     "CudnnRNNTanh",
 ]  # fmt: skip
+
+
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -35,11 +35,27 @@ from capstan.api.distributions.normal import NormalWithSoftplusScale as NormalWi
 from capstan.api.distributions.student_t import (
     StudentTWithAbsDfSoftplusScale as StudentTWithAbsDfSoftplusScale,
 )
+from capstan.contrib import package_aliases
 from capstan.contrib.distributions import bijectors as bijectors
+from capstan.contrib.distributions.auto_correlation import (
+    auto_correlation as auto_correlation,
+)
+from capstan.contrib.distributions.autoregressive import (
+    Autoregressive as Autoregressive,
+)
+from capstan.contrib.distributions.batch_reshape import (
+    BatchReshape as BatchReshape,
+)
 from capstan.contrib.distributions.binomial import Binomial as Binomial
 from capstan.contrib.distributions.cauchy import Cauchy as Cauchy
 from capstan.contrib.distributions.chi2 import Chi2 as Chi2
 from capstan.contrib.distributions.chi2 import Chi2WithAbsDf as Chi2WithAbsDf
+from capstan.contrib.distributions.conditional_distribution import (
+    ConditionalDistribution as ConditionalDistribution,
+)
+from capstan.contrib.distributions.conditional_distribution import (
+    ConditionalTransformedDistribution as ConditionalTransformedDistribution,
+)
 from capstan.contrib.distributions.deterministic import Deterministic as Deterministic
 from capstan.contrib.distributions.deterministic import VectorDeterministic as VectorDeterministic
 from capstan.contrib.distributions.geometric import Geometric as Geometric
@@ -48,6 +64,9 @@ from capstan.contrib.distributions.independent import Independent as Independent
 from capstan.contrib.distributions.inverse_gamma import InverseGamma as InverseGamma
 from capstan.contrib.distributions.inverse_gamma import (
     InverseGammaWithSoftplusConcentrationRate as InverseGammaWithSoftplusConcentrationRate,
+)
+from capstan.contrib.distributions.kumaraswamy import (
+    Kumaraswamy as Kumaraswamy,
 )
 from capstan.contrib.distributions.logistic import Logistic as Logistic
 from capstan.contrib.distributions.mixture import Mixture as Mixture
@@ -87,7 +106,19 @@ from capstan.contrib.distributions.parameters import (
     reduce_weighted_logsumexp as reduce_weighted_logsumexp,
 )
 from capstan.contrib.distributions.parameters import softplus_inverse as softplus_inverse
+from capstan.contrib.distributions.parameters import (
+    tridiag as tridiag,
+)
 from capstan.contrib.distributions.poisson import Poisson as Poisson
+from capstan.contrib.distributions.poisson_log_normal import (
+    PoissonLogNormalQuadratureCompound as PoissonLogNormalQuadratureCompound,
+)
+from capstan.contrib.distributions.poisson_log_normal import (
+    quadrature_scheme_lognormal_gauss_hermite as quadrature_scheme_lognormal_gauss_hermite,
+)
+from capstan.contrib.distributions.poisson_log_normal import (
+    quadrature_scheme_lognormal_quantiles as quadrature_scheme_lognormal_quantiles,
+)
 from capstan.contrib.distributions.quantized_distribution import (
     QuantizedDistribution as QuantizedDistribution,
 )
@@ -100,6 +131,12 @@ from capstan.contrib.distributions.relaxed_one_hot_categorical import (
 )
 from capstan.contrib.distributions.sample_stats import percentile as percentile
 from capstan.contrib.distributions.seed_stream import SeedStream as SeedStream
+from capstan.contrib.distributions.sinh_arcsinh import (
+    SinhArcsinh as SinhArcsinh,
+)
+from capstan.contrib.distributions.sinh_arcsinh import (
+    VectorSinhArcsinhDiag as VectorSinhArcsinhDiag,
+)
 from capstan.contrib.distributions.transformed_distribution import (
     TransformedDistribution as TransformedDistribution,
 )
@@ -108,6 +145,8 @@ from capstan.contrib.distributions.vector_diag import VectorLaplaceDiag as Vecto
 from capstan.contrib.distributions.wishart import WishartCholesky as WishartCholesky
 from capstan.contrib.distributions.wishart import WishartFull as WishartFull
 from capstan.core import public
+
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,10 +1,12 @@
 """Functions that make parameters of distributions from any numbers (ops/distributions/util.py)."""
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
-from capstan.api import reduce_ops
+from capstan.api import creation_ops, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -40,13 +42,14 @@ def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any
     with scoped(name, "fill_triangular", (x,)):
         x = convert.convert_to_tensor(x, name="x")
         count = x.shape.with_rank_at_least(1).as_list()[-1] if x.shape.ndims is not None else None
-        n: Any = _side(count) if count is not None else _side_in_step(raw.Shape(x)[-1])
+        sizes = raw.Shape(x)
+        n: Any = triangle_side_in_step(sizes[-1]) if count is None else triangle_side(count)
         # The second half of the rows is the first one, without its first row, from behind.
         if upper:
             rows = [x, raw.ReverseV2(x[..., n:], [-1])]
         else:
             rows = [x[..., n:], raw.ReverseV2(x, [-1])]
-        shape = raw.ConcatV2([raw.Shape(x)[:-1], raw.Pack([n, n])], 0)
+        shape = raw.ConcatV2([sizes[:-1], raw.Pack([n, n])], 0)
         squares = raw.Reshape(raw.ConcatV2(rows, -1), shape)
         below, above = (0, -1) if upper else (-1, 0)
         result = raw.MatrixBandPart(squares, below, above)
@@ -55,7 +58,8 @@ def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any
         return result
 
 
-def _side(count: int) -> int:
+def triangle_side(count: int) -> int:
+    """Return the side of a triangle of `count` numbers, or raise ValueError."""
     n = (math.isqrt(8 * count + 1) - 1) // 2
     if n * (n + 1) // 2 != count:
         raise ValueError(
@@ -64,7 +68,8 @@ def _side(count: int) -> int:
     return n
 
 
-def _side_in_step(count: Any) -> Any:
+def triangle_side_in_step(count: Any) -> Any:
+    """Return the side of a triangle of `count` numbers, as a tensor."""
     root = raw.Sqrt(0.25 + raw.Cast(2 * count, DstT=convert.constant(0.0).dtype))
     return raw.Cast(root, DstT=count.dtype)
 
@@ -86,6 +91,31 @@ def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None
         size = None if side is None else count
         result.set_shape(x.shape.with_rank_at_least(2)[:-2].concatenate([size]))
         return result
+
+
+def tridiag(below: Any = None, diag: Any = None, above: Any = None, name: str | None = None) -> Any:
+    """Return matrices of their diagonals. A missing diagonal is 0.
+
+    Raises:
+        ValueError: all are missing.
+    """
+    with scoped(name, "tridiag", (below, diag, above)):
+        parts = []
+        for value, place in ((below, -1), (diag, 0), (above, 1)):
+            if value is not None:
+                parts.append(_diagonal(convert.convert_to_tensor(value), place))
+        if not parts:
+            raise ValueError("Must specify at least one of `below`, `diag`, `above`.")
+        return functools.reduce(operator.add, parts)
+
+
+def _diagonal(values: Any, place: int) -> Any:
+    """Return matrices with one diagonal: that above (1), on (0) or below (-1) the main one."""
+    if place == 0:
+        return raw.MatrixDiag(values)
+    zero = creation_ops.zeros(raw.ConcatV2([raw.Shape(values)[:-1], [1]], 0), values.dtype)
+    wide = raw.MatrixDiag(raw.ConcatV2([zero, values, zero], -1))
+    return wide[..., 1:, :-1] if place > 0 else wide[..., :-1, 1:]
 
 
 def reduce_weighted_logsumexp(

@@ -100,6 +100,13 @@ class TransformedDistribution(Distribution):
 
     def _log_prob(self, y: Any) -> Any:
         x = self.bijector.inverse(y)
+        change = self.bijector.inverse_log_det_jacobian(y, self._event_ndims())
+        if self.bijector._is_injective:
+            return self._log_prob_of_origin(x, change)
+        branches = [self._log_prob_of_origin(*branch) for branch in zip(x, change, strict=True)]
+        return reduce_ops.reduce_logsumexp(raw.Pack(branches), 0)
+
+    def _log_prob_of_origin(self, x: Any, change: Any) -> Any:
         copies = len(self._copied_event)
         axes = list(range(-copies, 0))
         if self._turned:
@@ -107,7 +114,6 @@ class TransformedDistribution(Distribution):
             axes = list(range(copies))
         logarithm = self.distribution.log_prob(x)
         logarithm = reduce_ops.reduce_sum(logarithm, axes) if axes else logarithm
-        change = self.bijector.inverse_log_det_jacobian(y, self._event_ndims())
         return logarithm + math_ops.cast(change, logarithm.dtype)
 
     def _prob(self, y: Any) -> Any:
@@ -117,6 +123,10 @@ class TransformedDistribution(Distribution):
         """Return X for a method of the distribution of X that needs events that are scalars."""
         if self._copied_event:
             raise NotImplementedError(f"{method} is not implemented when overriding event_shape")
+        if not self.bijector._is_injective:
+            raise NotImplementedError(
+                f"{method} is not implemented when bijector is not injective."
+            )
         return self.bijector.inverse(y)
 
     def _log_cdf(self, y: Any) -> Any:

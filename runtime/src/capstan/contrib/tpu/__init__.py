@@ -6,32 +6,34 @@ Capstan knows no TPUs. A TPUEstimator with `use_tpu=False` trains on CPUs and GP
 from typing import Any
 
 from capstan.api.absent import absent
-from capstan.contrib.tpu.bfloat16 import bfloat16_scope as bfloat16_scope
+from capstan.api.bfloat16 import bfloat16_scope as bfloat16_scope
+from capstan.api.tpu_replicas import cross_replica_sum as cross_replica_sum
+from capstan.api.tpu_replicas import outside_compilation as outside_compilation
+from capstan.api.tpu_replicas import repeat as repeat
+from capstan.api.tpu_replicas import while_loop as while_loop
 from capstan.core import alias
 from capstan.estimator.tpu import InputPipelineConfig as InputPipelineConfig
 from capstan.estimator.tpu import RunConfig as RunConfig
 from capstan.estimator.tpu import TPUConfig as TPUConfig
 from capstan.estimator.tpu import TPUEstimator as TPUEstimator
 from capstan.estimator.tpu import TPUEstimatorSpec as TPUEstimatorSpec
+from capstan.train.cross_shard_optimizer import CrossShardOptimizer as CrossShardOptimizer
 
 __all__ = [
-    "InputPipelineConfig",
-    "RunConfig",
-    "TPUConfig",
-    "TPUEstimator",
-    "TPUEstimatorSpec",
-    "bfloat16_scope",
-]
+    "CrossShardOptimizer", "InputPipelineConfig", "RunConfig", "TPUConfig", "TPUEstimator",
+    "TPUEstimatorSpec", "bfloat16_scope", "cross_replica_sum", "outside_compilation", "repeat",
+    "while_loop",
+]  # fmt: skip
 
+_MODULES = (
+    *("bfloat16", "tpu", "tpu_config", "tpu_estimator", "tpu_function", "tpu_optimizer"),
+    "training_loop",
+)
 alias.grow(
     __name__,
     {
-        "python.tpu.bfloat16": ("capstan.contrib.tpu.bfloat16",),
-        "python.tpu.tpu_config": ("capstan.estimator.tpu.config",),
-        "python.tpu.tpu_estimator": (
-            "capstan.estimator.tpu.estimator",
-            "capstan.estimator.tpu.spec",
-        ),
+        "python.ops.tpu_ops": ("capstan.api.tpu_replicas",),
+        **{f"python.tpu.{name}": (f"capstan.python.tpu.{name}",) for name in _MODULES},
     },
 )
 

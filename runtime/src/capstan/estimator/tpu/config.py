@@ -94,14 +94,15 @@ class RunConfig(run_config.RunConfig):
     """The settings of `tf.estimator.RunConfig`, and those of TPUs.
 
     Raises:
-        ValueError: a setting is out of range, or names a cluster. TF_CONFIG gives the cluster.
+        ValueError: a setting is out of range, or names a cluster. TF_CONFIG gives the cluster. A
+            `cluster` is a TPUClusterResolver of no TPUs.
     """
 
     def __init__(
         self, tpu_config: TPUConfig | None = None, evaluation_master: str | None = None,
         master: str | None = None, cluster: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        if cluster is not None:
+        if cluster is not None and cluster.master():
             raise ValueError("Capstan knows no TPUs. Leave out `cluster` of RunConfig")
         for name, value in (("master", master), ("evaluation_master", evaluation_master)):
             if value:
@@ -111,14 +112,16 @@ class RunConfig(run_config.RunConfig):
                 )
         super().__init__(**kwargs)
         self._tpu_config = tpu_config or TPUConfig()
+        self._resolver = cluster
 
     @property
     def tpu_config(self) -> TPUConfig:
         return self._tpu_config
 
     @property
-    def cluster(self) -> None:
-        """None: Capstan knows no clusters of TPUs."""
+    def cluster(self) -> Any:
+        """The TPUClusterResolver, or None."""
+        return self._resolver
 
     def replace(self, **kwargs: Any) -> Self:
         """Return a copy with other values of some settings, among them `tpu_config`.

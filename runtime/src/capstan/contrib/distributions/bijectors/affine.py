@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capstan.api import check_ops, control_flow_ops, creation_ops, reduce_ops
+from capstan.api import check_ops, control_flow_ops, creation_ops, linear_operators, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.contrib.distributions.bijectors.bijector import Bijector
 from capstan.core import dtypes
@@ -11,7 +11,10 @@ from capstan.framework.raw import raw
 
 
 class Affine(Bijector):
-    """The function y = scale x + shift of vectors, where the scale is a lower triangular matrix."""
+    """The function y = scale x + shift of vectors.
+
+    The scale is a lower triangular matrix, and may have a perturbation of low rank.
+    """
 
     def __init__(
         self,
@@ -27,23 +30,24 @@ class Affine(Bijector):
         """Create a function whose scale is the sum of the matrices that are given.
 
         `scale_identity_multiplier` is a factor of the identity matrix, `scale_diag` a diagonal, and
-        `scale_tril` a lower triangular matrix. Without them, the scale is the identity. With
+        `scale_tril` a lower triangular matrix. Without them, the scale is the identity. To these,
+        `scale_perturb_factor @ diag(scale_perturb_diag) @ scale_perturb_factor.T` is added. The
+        factor is [..., k, r] for the rank r, and the diagonal [..., r] is 1 by default. With
         `validate_args`, steps check that no number on the diagonal is 0.
 
         Raises:
-            NotImplementedError: a perturbation is given.
             TypeError: the arguments have different dtypes.
+            ValueError: `scale_perturb_diag` is given without a factor.
         """
-        if scale_perturb_factor is not None or scale_perturb_diag is not None:
-            raise NotImplementedError(
-                "bijectors.Affine: Capstan lacks scale_perturb_factor and scale_perturb_diag. Add "
-                "the perturbation to scale_tril"
-            )
+        if scale_perturb_diag is not None and scale_perturb_factor is None:
+            raise ValueError("For scale_perturb_diag, scale_perturb_factor must be specified.")
         given = {
             "shift": shift,
             "identity_multiplier": scale_identity_multiplier,
             "diag": scale_diag,
             "tril": scale_tril,
+            "perturb_factor": scale_perturb_factor,
+            "perturb_diag": scale_perturb_diag,
         }
         with scoped(None, name, given.values()):
             tensors = {
@@ -62,6 +66,8 @@ class Affine(Bijector):
                 self._tril = raw.MatrixSetDiag(
                     raw.MatrixBandPart(self._tril, -1, 0), self._diagonal
                 )
+            self._operator: Any = None
+            self._operator = self._perturbed(tensors)
         super().__init__(
             graph_parents=list(tensors.values()),
             forward_min_event_ndims=1,
@@ -76,8 +82,34 @@ class Affine(Bijector):
         """The vector that is added, or None."""
         return self._shift
 
-    def _forward(self, x: Any) -> Any:
+    @property
+    def scale(self) -> Any:
+        """The scale, as a `tf.linalg.LinearOperator`."""
+        if self._operator is not None:
+            return self._operator
         if self._tril is None:
+            return linear_operators.LinearOperatorDiag(self._diagonal, is_non_singular=True)
+        return linear_operators.LinearOperatorLowerTriangular(self._tril, is_non_singular=True)
+
+    def _perturbed(self, tensors: dict[str, Any]) -> Any:
+        """Return the scale with its perturbation, or None without one."""
+        factor = tensors.get("perturb_factor")
+        if factor is None:
+            return None
+        if self._tril is None:
+            # The diagonal may have a single number for all elements of a vector.
+            size = raw.Shape(factor)[-2:-1]
+            self._diagonal = self._diagonal * creation_ops.ones(size, factor.dtype)
+        inner = tensors.get("perturb_diag")
+        return linear_operators.LinearOperatorLowRankUpdate(
+            self.scale, factor, inner, is_diag_update_positive=inner is None, is_non_singular=True,
+            is_self_adjoint=self._tril is None, is_square=True,
+        )  # fmt: skip
+
+    def _forward(self, x: Any) -> Any:
+        if self._operator is not None:
+            y = self._operator.matvec(x)
+        elif self._tril is None:
             y = x * self._diagonal
         else:
             y = reduce_ops.reduce_sum(self._tril * raw.ExpandDims(x, -2), -1)
@@ -85,6 +117,8 @@ class Affine(Bijector):
 
     def _inverse(self, y: Any) -> Any:
         x = y if self._shift is None else y - self._shift
+        if self._operator is not None:
+            return self._operator.solvevec(x)
         if self._tril is None:
             return x / self._diagonal
         column = raw.ExpandDims(x, -1)
@@ -93,6 +127,8 @@ class Affine(Bijector):
         return raw.Squeeze(raw.MatrixTriangularSolve(matrices, column), squeeze_dims=[-1])
 
     def _forward_log_det_jacobian(self, x: Any) -> Any:
+        if self._operator is not None:
+            return self._operator.log_abs_determinant()
         # The diagonal may have a single number for all elements of a vector.
         logarithms = raw.Log(raw.Abs(self._diagonal)) * creation_ops.ones(
             raw.Shape(x)[-1:], x.dtype

@@ -21,6 +21,9 @@ class Bijector:
     `_forward_log_det_jacobian` and `_inverse_log_det_jacobian`. The methods get tensors.
     """
 
+    _is_injective = True
+    """Whether no two numbers have one image. Otherwise the inverse returns a tuple of tensors."""
+
     def __init__(
         self,
         graph_parents: Sequence[graphs.Tensor] | None = None,
@@ -108,6 +111,8 @@ class Bijector:
         """
         with self._name_scope(name, (x,)):
             x = self._tensor(x, "x")
+            if not self._is_injective:
+                return self._forward(x)
             if x not in self._images:
                 self._remember(x, self._forward(x))
             return self._images[x]
@@ -120,6 +125,8 @@ class Bijector:
         """
         with self._name_scope(name, (y,)):
             y = self._tensor(y, "y")
+            if not self._is_injective:
+                return self._inverse(y)
             if y not in self._origins:
                 self._remember(self._inverse(y), y)
             return self._origins[y]
@@ -167,7 +174,10 @@ class Bijector:
         return _summed(x, self._forward_log_det_jacobian(x), self._forward_min_event_ndims, axes)
 
     def _inverse_sum(self, y: Any, axes: int) -> Any:
-        return _summed(y, self._inverse_log_det_jacobian(y), self._inverse_min_event_ndims, axes)
+        change, least = self._inverse_log_det_jacobian(y), self._inverse_min_event_ndims
+        if not self._is_injective:
+            return tuple(_summed(y, each, least, axes) for each in change)
+        return _summed(y, change, least, axes)
 
     def forward_event_shape(self, input_shape: Any) -> tensor_shape.TensorShape:
         """Return the static shape of the image of an event of `input_shape`."""
