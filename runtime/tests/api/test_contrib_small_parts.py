@@ -442,20 +442,6 @@ def test_a_plane_convolution_uses_the_same_weights_for_all_channels() -> None:
     assert shapes == {"plane/weights": [1, 2, 1, 1], "plane/biases": [2]}
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "instead"),
-    [
-        ("cluster_resolver", "TPUClusterResolver", "TFConfigClusterResolver: Capstan has no TPUs"),
-        ("tpu", "CrossShardOptimizer", "use the optimizer that it wraps"),
-    ],
-)
-def test_the_error_for_a_part_of_tpus_says_what_to_use(
-    module: str, name: str, instead: str
-) -> None:
-    with pytest.raises(AttributeError, match=instead):
-        getattr(getattr(tf.contrib, module), name)
-
-
 def test_a_weighted_sum_of_columns_returns_its_variables() -> None:
     layers = tf.contrib.layers
     number = layers.real_valued_column("number")
