@@ -142,6 +142,9 @@ def test_a_tensor_without_values_is_zero() -> None:
         ),
         (_proto(dtypes.int32, [-1]), "must have a full shape, but has [?]"),
         (_proto(dtypes.int32, [1 << 20, 1 << 20]), "is too large"),
+        (_proto(dtypes.int32, [1 << 20, 1 << 20], int_val=[1, 2]), "is too large"),
+        (_proto(dtypes.int32, [1 << 31, 1 << 31], int_val=[1]), "is too large"),
+        (_proto(dtypes.string, [1 << 40], string_val=[b"a"]), "is too large"),
         (_proto(dtypes.string, [9], tensor_content=b"\x01"), "cannot hold 9 strings"),
         (
             _proto(dtypes.string, [1], tensor_content=b"\x05abc"),
@@ -156,6 +159,14 @@ def test_a_damaged_tensor_is_a_value_error(proto: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         tensor_proto.ndarray(proto)
     assert message in str(caught.value)
+
+
+def test_a_large_tensor_of_one_value_takes_no_memory_and_is_sent_as_one_value() -> None:
+    shape = [1 << 20, 1 << 20]
+    sent = _proto(dtypes.float32, shape, float_val=[0.5])
+    array = tensor_proto.ndarray(sent)
+    assert (array.shape, array.dtype, array[-1, -1]) == (tuple(shape), np.float32, 0.5)
+    assert tensor_proto.make(array) == sent
 
 
 def test_a_tensor_of_handles_cannot_be_read() -> None:

@@ -4,6 +4,7 @@ Strings are written to `string_val`. They are also read from `tensor_content`, w
 clients put them.
 """
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from capstan.core import dtypes, packed, shapes, tensor_shape
 from capstan.core.arrays import Array
 
 MAX_BYTES = 1 << 31
-"""The limit on the size of a tensor: the largest message that protocol buffers allow.
+"""The limit on the size of a tensor's content: the largest message that protocol buffers allow.
 
 A short message can claim a large shape. The limit keeps such a message from using up the memory.
+A larger tensor that has one value for all elements takes no memory for its shape.
 """
 
 _LARGE = 1 << 12
@@ -102,11 +104,12 @@ def ndarray(proto: Any) -> Array:
     """Return the array in a TensorProto. Strings become an object array of `bytes`.
 
     If there are fewer values than elements, the last value is repeated. Without values, all
-    elements are zero.
+    elements are zero. An array of more than MAX_BYTES is a read-only view of one element.
 
     Raises:
         TypeError: the values of the dtype cannot be read from a TensorProto, such as `resource`.
-        ValueError: the content does not fit the shape, or the shape is partial or too large.
+        ValueError: the content does not fit the shape, the shape is partial or too large, or the
+            elements take more than MAX_BYTES and do not all have one value.
     """
     dtype = dtypes.as_dtype(proto.dtype)
     if dtype not in _FIELDS:
@@ -116,9 +119,7 @@ def ndarray(proto: Any) -> Array:
     if shape is None or count is None:
         raise ValueError(f"a TensorProto must have a full shape, but has {shapes.show(shape)}")
     if count * dtype.size > MAX_BYTES:
-        raise ValueError(
-            f"a tensor of shape {shapes.show(shape)} and type {dtype.name} is too large"
-        )
+        return _large(proto, dtype, shape)
     if dtype is dtypes.string:
         flat = _strings(proto, count)
     elif content := proto.tensor_content:  # each access copies the bytes
@@ -168,6 +169,8 @@ def _handle(array: Array) -> Any:
 
 def _is_filled(array: Array) -> bool:
     """Return whether all elements of an array have the same bytes."""
+    if not any(array.strides):
+        return True
     size = array.dtype.itemsize
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     starts = flat[: _LARGE // 4]
@@ -230,6 +233,19 @@ def _filled(values: Array, count: int) -> Array:
         flat[: len(values)] = values
         flat[len(values) :] = values[-1]
     return flat
+
+
+def _large(proto: Any, dtype: dtypes.DType, shape: shapes.Shape) -> Array:
+    """Return a view of one element, with the shape of a tensor of more than MAX_BYTES."""
+    if dtype is not dtypes.string and not proto.tensor_content:
+        values = _values(getattr(proto, _FIELDS[dtype]), dtype)
+        if len(values) == 1:
+            with contextlib.suppress(ValueError):  # NumPy cannot count so many bytes
+                return np.broadcast_to(values, [size or 0 for size in shape or ()])
+    raise ValueError(
+        f"a tensor of shape {shapes.show(shape)} and type {dtype.name} is too large: it has more "
+        f"than {MAX_BYTES} bytes"
+    )
 
 
 def _strings(proto: Any, count: int) -> Array:
