@@ -128,6 +128,34 @@ def test_a_task_that_starts_again_gets_the_secret_that_somebody_has_deleted(tmp_
     asyncio.run(scenario())
 
 
+def test_a_pod_that_waits_on_its_node_gets_the_secret_that_somebody_has_deleted(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with one_job.setting(tmp_path) as here:
+            here.job["metadata"]["uid"] = "12345678-9"
+            here.job["spec"]["cluster"] = {"tls": {"mode": "Mutual"}}
+            here.start()
+            await here.settle()
+            ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+            node = {"metadata": {"name": "n1"}, "spec": {}, "status": ready}
+            here.refuse["GET /api/v1/nodes/n1"] = lambda _: web.json_response(node)
+            here.pods[one_job.POD]["spec"]["nodeName"] = "n1"
+            here.has(phase="Pending")
+            here.asked()
+            await here.settle()
+            secret = f"{SECRETS}/digits-worker-0-tls-12345678"
+            assert f"GET {secret}" not in here.asked(), "the Secret was written just now"
+            here.now += timedelta(minutes=5)
+            await here.settle()
+            assert [asked for asked in here.asked() if SECRETS in asked] == [
+                f"GET {secret}",
+                f"POST {SECRETS}",
+            ]
+
+    asyncio.run(scenario())
+
+
 def test_a_restart_reads_the_secret_of_its_task_before_its_pod_is_created(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with one_job.setting(tmp_path) as here:

@@ -32,6 +32,13 @@ def test_the_advice_about_a_refused_pod_fits_the_cause(message: str, cure: str) 
     assert cure in line
 
 
+def test_the_advice_about_a_pod_whose_name_is_taken_blames_no_quota() -> None:
+    taken = row("ps-0", TaskState.CREATE_FAILED, reason=observe.NAME_CONFLICT, message="a pod")
+    conflict = condition("NameConflict", True, observe.NAME_CONFLICT, "a pod")
+    [line] = explanation.explain(job(Phase.PENDING, taken, conditions=(conflict,)), NOON).advice
+    assert line.startswith("Delete or rename the object")
+
+
 CAUSES: list[tuple[str, Job, str, str]] = [
     (
         "an image that cannot be pulled",
@@ -315,6 +322,24 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "What Kueue waits for: kubectl describe workloads.",
     ),
     (
+        "a gate that no queue has set",
+        job(
+            Phase.PENDING,
+            row("worker-0", TaskState.PENDING, pod="digits-worker-0", waiting="SchedulingGated: x"),
+        ),
+        "SchedulingGated: x",
+        "A program must remove the scheduling gates of the pod, as Kueue removes its own: kubectl",
+    ),
+    (
+        "a deadline of the template",
+        job(
+            Phase.DEGRADED,
+            row("worker-0", TaskState.BACK_OFF, attempt=2, reason="DeadlineExceeded", message="x"),
+        ),
+        "worker-0 attempt 1: DeadlineExceeded: x",
+        "Raise activeDeadlineSeconds in the template in spec.replicaSpecs.worker",
+    ),
+    (
         "a missing scheduler",
         job(
             Phase.PENDING,
@@ -340,7 +365,7 @@ CAUSES: list[tuple[str, Job, str, str]] = [
             is_run=False,
         ),
         "not done after 60 s (spec.runPolicy.activeDeadlineSeconds)",
-        "Raise the deadline that the message names. Then run the job again",
+        "Remove the cause, or raise the deadline that the message names. Then run the job again",
     ),
     (
         "too little memory",

@@ -5,7 +5,8 @@ certificate is made again, and `policies.authority` how an authority is replaced
 Rule 2: a replacement goes on where another operator has stopped. Its stage is in the Secret of the
 authority, and a certificate says when it was made.
 Rule 3: while this process remembers an authority, a deleted Secret is created again with the same
-key. Before a task starts, its Secret is read: a pod without its Secret would wait for an hour.
+key. Before a task starts, and while its pod waits on a node, its Secret is read: a pod without its
+Secret would wait for an hour.
 Rule 4: no key appears in a log, an Event or a status.
 """
 
@@ -125,17 +126,24 @@ class Certificates:
         return None
 
     async def before_start(
-        self, key: Key, job: TrainingJob, tasks: Iterable[TaskName]
+        self,
+        key: Key,
+        job: TrainingJob,
+        starting: Iterable[TaskName],
+        on_nodes: Iterable[TaskName] = (),
     ) -> Obstacle | None:
-        """Make the Secrets again that tasks which are about to start have lost. As `ensure`."""
+        """Make the Secrets again that tasks have lost before they began. As `ensure`.
+
+        The pods of `starting` are about to be created, and those of `on_nodes` wait on their nodes.
+        """
         held, now = self._held.get(key), self._clock()
         if held is None:
             return None
+        trusted = dict.fromkeys(on_nodes, policy.TRUSTED) | dict.fromkeys(starting, policy.FRESH)
         stale = [
             task
-            for task in tasks
-            if task in held.seen
-            and now >= held.seen[task].again - policy.CHECK_EVERY + policy.FRESH
+            for task, time in trusted.items()
+            if task in held.seen and now >= held.seen[task].again - policy.CHECK_EVERY + time
         ]
         if not stale:
             return None

@@ -9,19 +9,16 @@ Rule 3: this process remembers only facts that the next process could find out f
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-import pydantic
-
 from capstan_operator.api import managed, names, parse, status_json
-from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status
 from capstan_operator.app.actor import Actor
 from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.cluster_files import ClusterFiles
+from capstan_operator.app.found import Found, generation, status_of
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.observer import Look, Observer
@@ -33,7 +30,7 @@ from capstan_operator.app.recorder import Recorder
 from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.app.refused_statuses import RefusedStatuses
 from capstan_operator.app.reports import Reports
-from capstan_operator.errors import Invalid, OperatorError
+from capstan_operator.errors import Invalid
 from capstan_operator.kube import paths, pod_fields
 from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import Conflict, NamespaceEnds, OldDefinition
@@ -46,25 +43,10 @@ from capstan_operator.reconcile import invalid, rows
 from capstan_operator.reconcile.actions import Action, Plan, StartTask
 from capstan_operator.reconcile.observe import Obstacle
 from capstan_operator.reconcile.plan import plan
-from capstan_operator.reconcile.policies import deletion, gang, settled, trust
+from capstan_operator.reconcile.policies import certificates, deletion, gang, settled, trust
 from capstan_operator.reconcile.policies.failure import CREATE_FAILED
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A job at the beginning of a pass: its manifest, and the values read from it."""
-
-    key: Key
-    manifest: dict[str, Any]
-    job: TrainingJob
-    status: Status
-
-    @property
-    def held_by(self) -> tuple[str, ...]:
-        """The finalizers that hold a deleted job, for which nothing is created any more."""
-        return deletion.held_by(self.manifest)
 
 
 class Controller:
@@ -113,13 +95,13 @@ class Controller:
             self._forget(key)
             self._metrics.note_phase(key, Phase(manifest["status"]["phase"]))
             return None
-        status = _status_of(manifest)
+        status = status_of(manifest)
         self._metrics.note(key, status)
         try:
             job = parse.admitted(manifest)
         except Invalid as refused:
             self._reports.follow(key, None)
-            decided = invalid.plan(status, refused.faults, _generation(manifest), self._clock())
+            decided = invalid.plan(status, refused.faults, generation(manifest), self._clock())
             if not await self._write(key, manifest, status, decided):
                 return 0.0
             self._tell(key, decided)
@@ -152,7 +134,7 @@ class Controller:
             group = await self._gangs.group(found.key, found.job, status)
             wanted = (queue.group(found.job, status), group)
             groups = [each for each in wanted if each is not None]
-            groups += await self._without_certificates(found, decided.actions)
+            groups += await self._without_certificates(found, status, decided.actions)
             actions: Sequence[Action] = decided.actions
             if isinstance(group, PodGroup):
                 actions = gang.together(actions, status, group.size)
@@ -171,11 +153,12 @@ class Controller:
         return min((each for each in (seconds, file_again) if each is not None), default=None)
 
     async def _without_certificates(
-        self, found: Found, actions: Sequence[Action]
+        self, found: Found, status: Status, actions: Sequence[Action]
     ) -> list[Obstacle]:
         """Return the obstacle if tasks are about to start and have no certificates."""
         starting = (action.task for action in actions if isinstance(action, StartTask))
-        lacking = await self._certificates.before_start(found.key, found.job, starting)
+        on_nodes = (row.name for row in status.tasks if certificates.waits_on_node(row))
+        lacking = await self._certificates.before_start(found.key, found.job, starting, on_nodes)
         return [Obstacle(CREATE_FAILED, lacking.message)] if lacking is not None else []
 
     async def _decide(self, found: Found) -> tuple[Look, Plan]:
@@ -291,20 +274,3 @@ class Controller:
         self._gangs.forget(key)
         self._certificates.forget(key)
         self._cluster_files.forget(key)
-
-
-def _status_of(manifest: Mapping[str, Any]) -> Status:
-    try:
-        return status_json.load(manifest.get("status") or {})
-    except pydantic.ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, ("status", *first["loc"])))
-        raise OperatorError(
-            f"{where} cannot be read: {first['msg']}; a newer operator or a user wrote it:"
-            " install the newer operator again, or delete the job"
-        ) from error
-
-
-def _generation(manifest: dict[str, Any]) -> int | None:
-    generation = manifest["metadata"].get("generation")
-    return generation if isinstance(generation, int) else None

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from capstan_operator.api import names
 from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.status import Condition, ConditionType, Phase, TaskState, TaskStatus
-from capstan_operator.manifests import admitted
 from capstan_operator.reconcile import observe, rows
 from capstan_operator.reconcile.policies import alike, failure, trouble
 from capstan_operator.reconcile.policies.trouble import Trouble
+from capstan_operator.report import refusals
 from capstan_operator.report.failures import LastFailure
 from capstan_operator.report.job import Job
 
@@ -63,21 +63,6 @@ _CONDITIONS = {
     "If this lasts, a finalizer or a lost node holds them.",
 }
 
-_REFUSALS = {
-    "failed calling webhook": "repair the admission webhook that the message names, or let the "
-    "cluster's administrator repair it",
-    "violates PodSecurity": "set the fields of the security context that the message names in the "
-    "template, or let the namespace enforce another level",
-    "exceeded quota": "free a part of the quota that the message names, or raise it: kubectl "
-    "describe quota{flags}",
-    " usage per ": "let the template keep the limits of the namespace, or change these: kubectl "
-    "describe limits{flags}",
-}
-"""What to do about a pod that was refused, by words in the message of the API server."""
-_OTHER_REFUSAL = (
-    "change the quota or policy that the message names, or create what the message does not find"
-)
-
 _BLOCKED = (
     "If the logs show new steps, a network policy may keep the operator from asking the task that "
     "reports them."
@@ -85,7 +70,7 @@ _BLOCKED = (
 
 _FINAL = {
     "BackoffLimitExceeded": "Remove the cause, or raise the limit that the message names",
-    "DeadlineExceeded": "Raise the deadline that the message names",
+    "DeadlineExceeded": "Remove the cause, or raise the deadline that the message names",
     "FailJob": "Remove the cause of the failure, or choose another onFailure",
     "NeededTaskFailed": "Remove the cause of the failure",
     "RestartPolicyNever": "Remove the cause of the failure, or choose another restartPolicy",
@@ -109,10 +94,10 @@ def _of_job(job: Job) -> Iterator[str]:
     if job.is_deleted and job.held_by_finalizers:
         yield (
             "Find out why the programs that set the finalizers do not remove them. The job is gone "
-            f"when they have. To wait: {_command(job, 'wait')} --for deleted"
+            f"when they have. To wait: {job.command('wait')} --for deleted"
         )
     elif job.is_deleted:
-        yield f"Nothing: the job is being deleted. To wait: {_command(job, 'wait')} --for deleted"
+        yield f"Nothing: the job is being deleted. To wait: {job.command('wait')} --for deleted"
     elif job.manager != names.MANAGER:
         yield f"Nothing: {job.manager} runs the job, as spec.managedBy says."
     elif not job.is_local and (not job.is_observed or job.is_behind):
@@ -130,7 +115,7 @@ def _of_job(job: Job) -> Iterator[str]:
         yield from _of_conditions(conditions)
         yield from _of_ended_servers(job)
         if job.status.phase is Phase.RUNNING and job.status.progress is None:
-            yield f"If it should train by now, read what the tasks wrote: {_command(job, 'logs')}"
+            yield f"If it should train by now, read what the tasks wrote: {job.command('logs')}"
             if not job.is_local:
                 yield _BLOCKED
 
@@ -141,14 +126,14 @@ def _of_invalid_spec(job: Job) -> Iterator[str]:
             "If the number of workers was changed, set it back, because tasks that end are not "
             f"started again meanwhile: kubectl scale tjob {job.name}{job.flags} --replicas=N"
         )
-    yield f"Delete the job ({_command(job, 'delete')}), correct its file, and submit it again."
+    yield f"Delete the job ({job.command('delete')}), correct its file, and submit it again."
 
 
 def _of_silence(job: Job) -> Iterator[str]:
     """Yield what to do about a job whose tasks all run, but which seems to stand still."""
     if job.is_deleted or job.manager != names.MANAGER:
         return
-    yield f"If it should train, read what the tasks wrote: {_command(job, 'logs')}"
+    yield f"If it should train, read what the tasks wrote: {job.command('logs')}"
     if not job.is_local:
         yield _BLOCKED
     if not job.is_local and job.run_policy.progress_deadline_seconds is None:
@@ -187,14 +172,14 @@ def _after_failure(job: Job, condition: Condition | None) -> str:
         first = "Correct the program"
     if job.is_local:
         return f"{first}. Then run the job again: capstanctl run JOB.yaml"
-    return f"{first}. Then delete the job ({_command(job, 'delete')}) and submit it again."
+    return f"{first}. Then delete the job ({job.command('delete')}) and submit it again."
 
 
 def _with_another_program(job: Job) -> str:
     if job.is_local:
         return "The next attempt runs the corrected file."
     return (
-        f"To end the restarts, delete the job ({_command(job, 'delete')}). Submit it again with "
+        f"To end the restarts, delete the job ({job.command('delete')}). Submit it again with "
         "the corrected image."
     )
 
@@ -221,8 +206,11 @@ def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
         return _VOLUME, f"{_VOLUME}: kubectl describe pvc{job.flags}"
     if found is not None:
         return found, f"{_TROUBLES[found]}: {describe}"
-    if _is_refused(row):
-        return TaskState.CREATE_FAILED, _of_refusal(job, row)
+    if row.waiting.startswith(observe.SCHEDULING_GATED) and job.status.phase is not Phase.QUEUED:
+        gates = "A program must remove the scheduling gates of the pod, as Kueue removes its own"
+        return observe.SCHEDULING_GATED, f"{gates}: {describe}"
+    if refusals.is_refused(row):
+        return TaskState.CREATE_FAILED, refusals.cure(job, row)
     if _waits_for_old_pod(row) and not job.is_local:
         held = "If this lasts, a finalizer or a lost node holds the old pod"
         return "held", f"{held}: kubectl get pod {job.name}-{row.name}{job.flags} -o yaml"
@@ -240,33 +228,10 @@ def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
     return "", ""
 
 
-def _is_refused(row: TaskStatus) -> bool:
-    """Return whether the last start was refused. The next one may be under way."""
-    tries_again = row.state is TaskState.PENDING and row.uid is None and not row.waiting
-    return row.state is TaskState.CREATE_FAILED or (tries_again and row.refusals_in_a_row > 0)
-
-
 def _waits_for_old_pod(row: TaskStatus) -> bool:
     """Return whether the next attempt waits until the pod of an earlier one is gone."""
     waits = (TaskState.BACK_OFF, TaskState.PENDING)
     return row.state in waits and row.uid is None and bool(row.waiting)
-
-
-def _of_refusal(job: Job, row: TaskStatus) -> str:
-    if job.is_local:
-        return f"Make room on this machine: it refused to start {row.name}. capstanctl tries again."
-    if row.message.startswith(admitted.CHANGES):
-        return (
-            f"The operator cannot use the pod of {row.name}, and tries again: exempt the pods of "
-            "the job from the webhook: kubectl get mutatingwebhookconfigurations."
-        )
-    causes = (cure for words, cure in _REFUSALS.items() if words in row.message)
-    cure = next(causes, _OTHER_REFUSAL).format(flags=job.flags)
-    return (
-        f"The API server refused the pod of {row.name}, and the operator tries again: {cure}. To "
-        f"change the template, delete the job ({_command(job, 'delete')}), correct its file, and "
-        "submit it again."
-    )
 
 
 def _of_failure(job: Job, failed: LastFailure | None) -> Iterator[str]:
@@ -282,6 +247,8 @@ def _of_failure(job: Job, failed: LastFailure | None) -> Iterator[str]:
     elif failed.reason in _CANNOT_RUN:
         yield f"{_TROUBLES[Trouble.START]} in {kind}."
         return
+    elif failed.reason == failure.POD_DEADLINE:
+        yield f"Raise activeDeadlineSeconds in the template in {kind}, or leave it out."
     elif failed.reason == failure.EVICTED:
         yield (
             f"If the message names a limit of the pod, raise this limit in {kind}. Otherwise let "
@@ -293,7 +260,7 @@ def _of_failure(job: Job, failed: LastFailure | None) -> Iterator[str]:
         if failed.reason == observe.NODE_LOST and _is_repeated(job, failed):
             yield (
                 f"If the template in {kind} names the node (nodeName), every attempt goes there: "
-                f"delete the job ({_command(job, 'delete')}), remove nodeName, and submit it again."
+                f"delete the job ({job.command('delete')}), remove nodeName, and submit it again."
             )
         return
     elif failed.exit_code == _KILLED and failed.reason in ("", "Error") and not job.is_local:
@@ -301,13 +268,9 @@ def _of_failure(job: Job, failed: LastFailure | None) -> Iterator[str]:
             "Find out who killed the task. If a probe or a hook of its container failed, an event "
             f"says so: kubectl events --for pod/{job.name}-{failed.task}{job.flags}"
         )
-    yield f"Read what the task wrote: {_command(job, 'logs')} {failed.task}"
+    yield f"Read what the task wrote: {job.command('logs')} {failed.task}"
 
 
 def _is_repeated(job: Job, failed: LastFailure) -> bool:
     """Return whether the attempt before the failed one has failed, too."""
     return any(row.name == failed.task and row.failures_in_a_row > 1 for row in job.status.tasks)
-
-
-def _command(job: Job, verb: str) -> str:
-    return f"capstanctl {verb} {job.name}{job.flags}"

@@ -66,3 +66,7 @@ class Job:
         """Whether the operator has not looked at the last change of the spec yet."""
         seen = self.status.observed_generation
         return not self.is_over and None not in (seen, self.generation) and seen != self.generation
+
+    def command(self, verb: str) -> str:
+        """Return the command that does `verb` to the job."""
+        return f"capstanctl {verb} {self.name}{self.flags}"

@@ -14,6 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from capstan_operator.api.status import TaskState, TaskStatus
+
 LIFETIME = timedelta(days=30)
 """The time of the certificate of a task."""
 SKEW = timedelta(minutes=5)
@@ -22,6 +24,9 @@ CHECK_EVERY = timedelta(hours=1)
 """No watch reports Secrets. They are read again after this time."""
 FRESH = timedelta(seconds=10)
 """A Secret that was read within this time is not read again before its task starts."""
+TRUSTED = timedelta(minutes=4)
+"""While a pod waits on its node, perhaps for its Secret, the Secret is read again after this time.
+The comparisons come a little less often by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,11 @@ class Wanted:
     hosts: Collection[str]
     authority: bytes
     trusted: bytes
+
+
+def waits_on_node(row: TaskStatus) -> bool:
+    """Return whether the pod of a task has a node, and none of its containers has started."""
+    return row.state is TaskState.PENDING and bool(row.node)
 
 
 def is_due(found: Facts, wanted: Wanted, now: datetime) -> bool:
