@@ -273,6 +273,27 @@ def test_a_job_is_submitted_once_and_deleted(
     wait.until(lambda: jobs.find_pod("worker-0", "new") is None)
 
 
+def test_the_checkpoints_of_a_job_outlive_it_if_its_user_follows_the_advice(
+    call: Call, jobs: Story
+) -> None:
+    document = job("own", run_policy={"pendingDeadlineSeconds": 1}, worker=replica(1))
+    claim = {"storage": "1Gi", "accessModes": ["ReadWriteOnce"]}
+    document["spec"]["checkpoint"] = {"path": "/checkpoints", "volumeClaim": claim}
+    jobs.submit(document)
+    # No part of this cluster provides volumes.
+    jobs.until(lambda status: status["phase"] == "Failed", "own")
+    status, out, _ = call("explain own")
+    assert status == 0
+    advice = next(line for line in out.splitlines() if "kubectl patch pvc" in line)
+    command = advice.partition("kubectl ")[2].partition(". Then")[0]
+    jobs.cluster.kubectl(*shlex.split(command))
+    status, out, _ = call("delete own")
+    assert (status, "its claim own-checkpoints with the checkpoints" in out) == (0, True)
+    wait.until(lambda: jobs.find_job("own") is None and jobs.find_service("own") is None)
+    path = f"/api/v1/namespaces/{jobs.namespace}/persistentvolumeclaims/own-checkpoints"
+    assert "deletionTimestamp" not in jobs.cluster.api.get(path)["metadata"]
+
+
 @pytest.fixture
 def pod_logs(jobs: Story) -> Iterator[PodLogs]:
     """The logs of the pods, which tests write."""

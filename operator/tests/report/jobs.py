@@ -39,7 +39,15 @@ def job(phase: Phase = Phase.RUNNING, *rows: TaskStatus, **fields: Any) -> Job:
     """Return a job of a cluster. Fields of a Job go to it, all others to its status."""
     of_job = {
         name: fields.pop(name)
-        for name in ("is_observed", "is_deleted", "is_run", "is_local", "manager", "run_policy")
+        for name in (
+            "is_observed",
+            "is_deleted",
+            "is_run",
+            "is_local",
+            "manager",
+            "claim",
+            "run_policy",
+        )
         if name in fields
     }
     place = {"place": "namespace team-a", "flags": " -n team-a", "is_local": False}

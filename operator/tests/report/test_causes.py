@@ -39,6 +39,13 @@ def test_the_advice_about_a_pod_whose_name_is_taken_blames_no_quota() -> None:
     assert line.startswith("Delete or rename the object")
 
 
+def test_the_advice_to_delete_a_job_says_that_its_checkpoints_go_with_it() -> None:
+    lines = explanation.explain(job(Phase.FAILED, claim="digits-checkpoints"), NOON).advice
+    assert "kubectl patch pvc digits-checkpoints -n team-a --type=merge" in lines[-1]
+    for other in (job(Phase.FAILED), job(Phase.RUNNING, claim="digits-checkpoints")):
+        assert not any("pvc" in line for line in explanation.explain(other, NOON).advice)
+
+
 CAUSES: list[tuple[str, Job, str, str]] = [
     (
         "an image that cannot be pulled",

@@ -1,4 +1,4 @@
-"""`capstanctl delete`: delete a job, but never its checkpoints."""
+"""`capstanctl delete`: delete a job. Only a claim of its own takes its checkpoints with it."""
 
 import argparse
 import asyncio

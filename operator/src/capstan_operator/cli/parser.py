@@ -220,9 +220,9 @@ def _delete(commands: "_Commands[argparse.ArgumentParser]") -> None:
         "delete",
         help="delete a job",
         description=(
-            "Delete a job. In a cluster, its pods and its Service are deleted too. On this "
-            "machine, its status and logs are deleted, unless the job runs. Checkpoints are never "
-            "deleted."
+            "Delete a job. In a cluster, its pods and its Service are deleted too, and with "
+            "spec.checkpoint.volumeClaim its claim with the checkpoints. On this machine, its "
+            "status and logs are deleted, unless the job runs, and its checkpoints stay."
         ),
         epilog=f"{options.WHERE} {options.EXIT}",
     )

@@ -12,7 +12,12 @@ from capstan_operator.manifests import labels
 
 def name(job: TrainingJob) -> str:
     """Return the name of the claim that the operator creates for a job."""
-    return f"{job.metadata.name}-checkpoints"
+    return name_for(job.metadata.name)
+
+
+def name_for(job_name: str) -> str:
+    """Return the name of the claim that the operator creates for a job of this name."""
+    return f"{job_name}-checkpoints"
 
 
 def mounted(job: TrainingJob, checkpoint: Checkpoint) -> str:

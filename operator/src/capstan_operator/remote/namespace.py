@@ -132,7 +132,9 @@ class Namespace:
     async def delete(self, job: Job) -> str:
         manifest = await self._document(job.name)
         await self.rest.delete(paths.job(self.name, job.name), uid=manifest["metadata"]["uid"])
-        return f"{job.name}: its deletion is under way; its pods and its Service are deleted too"
+        claim = f", and its claim {job.claim} with the checkpoints," if job.claim else ""
+        under_way = f"{job.name}: its deletion is under way"
+        return f"{under_way}; its pods and its Service{claim} are deleted too"
 
     async def sources(self, job: Job) -> list[Source]:
         pods = [pod for pod in await self._pods(job) if read.has_output(pod)]
@@ -258,6 +260,7 @@ class Namespace:
             is_observed=bool(status),
             generation=metadata.get("generation"),
             run_policy=read.run_policy(manifest),
+            claim=read.claim(manifest),
             is_deleted=metadata.get("deletionTimestamp") is not None,
         )
 

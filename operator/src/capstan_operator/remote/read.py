@@ -11,6 +11,7 @@ from capstan_operator.api.status import Status
 from capstan_operator.errors import Fault, Invalid
 from capstan_operator.kube import pod_fields
 from capstan_operator.kube.rest import Manifest
+from capstan_operator.manifests import volume_claim
 from capstan_operator.report import tasks
 from capstan_operator.report.output import Line
 from capstan_operator.report.tasks import Usage
@@ -24,6 +25,13 @@ def run_policy(manifest: Manifest) -> RunPolicy:
         return RunPolicy.model_validate(manifest.get("spec", {}).get("runPolicy") or {})
     except pydantic.ValidationError:
         return RunPolicy()
+
+
+def claim(manifest: Manifest) -> str:
+    """Return the claim that is deleted together with a job, or "" if it has none of its own."""
+    checkpoint = manifest.get("spec", {}).get("checkpoint") or {}
+    has_own = bool(checkpoint.get("volumeClaim"))
+    return volume_claim.name_for(manifest["metadata"]["name"]) if has_own else ""
 
 
 def trainer(pod: Manifest) -> str:

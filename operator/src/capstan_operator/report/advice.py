@@ -86,7 +86,18 @@ def advice(job: Job, failed: LastFailure | None, *, is_quiet: bool) -> tuple[str
     lines = [*_of_job(job), *(_of_silence(job) if is_quiet else ()), *_of_tasks(job)]
     if not job.is_over or job.status.phase is Phase.FAILED:
         lines += _of_failure(job, failed)
+    if job.claim and any(job.command("delete") in line for line in lines):
+        lines.append(_keeping_checkpoints(job))
     return tuple(dict.fromkeys(lines)) or (_NOTHING,)
+
+
+def _keeping_checkpoints(job: Job) -> str:
+    patch = """'{"metadata":{"ownerReferences":null}}'"""
+    return (
+        f"The deletion of the job deletes its claim {job.claim} with the checkpoints. To keep "
+        f"them, first run: kubectl patch pvc {job.claim}{job.flags} --type=merge -p {patch}. Then "
+        "name the claim in spec.checkpoint.existingClaim of the next job."
+    )
 
 
 def _of_job(job: Job) -> Iterator[str]:

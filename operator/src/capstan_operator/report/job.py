@@ -45,6 +45,8 @@ class Job:
     run_policy: RunPolicy = field(default_factory=RunPolicy)
     """The limits on the job (`spec.runPolicy`). A local job has the defaults: its spec is not kept.
     """
+    claim: str = ""
+    """The PersistentVolumeClaim that is deleted with the job, or "" if it has none of its own."""
     is_deleted: bool = False
     """Whether the deletion of the job is under way."""
     is_run: bool = True
