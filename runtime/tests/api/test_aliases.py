@@ -12,6 +12,7 @@ import pytest
 import capstan as tf
 from capstan.api import (
     barriers,
+    composite_tensor,
     flags,
     namespaces,
     nest_paths,
@@ -29,7 +30,8 @@ from capstan.core import checkpoint_messages, saved_model_messages
 from capstan.core.queue_runner_messages import QueueRunnerDef
 from capstan.estimator import arguments, old_exports, training
 from capstan.estimator.canned import model_head
-from capstan.framework import composite, indexed_slices
+from capstan.framework import indexed_slices
+from capstan.keras import tensor_types
 from capstan.train import checkpoint_state, import_graph, readiness
 from capstan.train.hooked_session import HookedSession
 from capstan.train.moving_averages import assign_moving_average
@@ -235,7 +237,7 @@ NAMES = [
     ("python.distribute.distribute_lib", "Strategy", tf.distribute.Strategy),
     ("python.distribute.cluster_resolver.tpu_cluster_resolver", "TPUClusterResolver",
      tf.distribute.cluster_resolver.TPUClusterResolver),
-    ("python.framework.composite_tensor", "CompositeTensor", composite.Composite),
+    ("python.framework.composite_tensor", "CompositeTensor", composite_tensor.CompositeTensor),
     ("python.framework.config", "list_physical_devices",
      tf.config.experimental.list_physical_devices),
     ("python.framework.tensor_conversion_registry", "register_tensor_conversion_function",
@@ -321,6 +323,8 @@ NAMES = [
     ("python.feature_column.feature_column", "_EmbeddingColumn", embedding.EmbeddingColumn),
     ("python.feature_column.feature_column_v2", "EmbeddingColumn", embedding.EmbeddingColumn),
     ("python.keras.engine.base_layer", "Layer", tf.keras.layers.Layer),
+    ("python.keras.utils.tf_utils", "register_symbolic_tensor_type",
+     tensor_types.register_symbolic_tensor_type),
     ("python.keras.engine.training", "Model", tf.keras.Model),
     ("python.keras.losses", "Huber", tf.keras.losses.Huber),
     ("python.keras.optimizers", "get", tf.keras.optimizers.get),

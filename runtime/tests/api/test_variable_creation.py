@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import capstan as tf
@@ -111,4 +112,7 @@ def test_an_init_scope_leaves_functions_and_keeps_the_innermost_devices(graph: t
 def test_a_static_value_is_known_before_any_step() -> None:
     assert list(tf.get_static_value(tf.constant([1, 2]))) == [1, 2]
     assert tf.get_static_value(tf.placeholder(tf.int32)) is None
+    assert tf.get_static_value(tf.Variable(1)) is None
+    for value in (np.True_, [1], tf.TensorShape([1]), None):
+        assert tf.get_static_value(value) is value
     assert tf.get_static_value is tensor_util.constant_value

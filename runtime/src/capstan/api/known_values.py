@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api import check_ops
 from capstan.core import tensor_shape
 from capstan.framework import convert, known_sizes
 from capstan.framework import graph as graphs
@@ -17,13 +18,14 @@ __all__ = ["constant_value", "constant_value_as_shape", "get_static_value"]
 def constant_value(tensor: Any, partial: bool = False) -> Any:
     """Return the value of a tensor if it is known before any step, or None. Do not change it.
 
-    An array, a number or a string is returned. The value of a variable is never known.
+    What is no tensor is returned, such as a number or a list. The value of a variable is never
+    known.
 
     With `partial`, the value of packed tensors may be known in part. It is then an array of
     objects, in which None stands for what is not known.
     """
     if not isinstance(tensor, graphs.Tensor):
-        return tensor if isinstance(tensor, np.ndarray | str | bytes | int | float) else None
+        return None if check_ops.is_tensor(tensor) else tensor
     value = convert.constant_value(tensor)
     if value is not None or not partial or tensor.op.type != "Pack":
         return value

@@ -115,10 +115,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
 def div(x: Any, y: Any, name: str | None = None) -> Any:
     """Divide as Python 2's `/` did: the quotient of integers is rounded down."""
     with scoped(name, "div", (x, y)) as scope:
-        x, y = _pair(x, y)
-        if x.dtype.is_floating or x.dtype.is_complex:
-            return raw.RealDiv(x, y, name=scope)
-        return raw.FloorDiv(x, y, name=scope)
+        return operators.divide(*_pair(x, y), scope)
 
 
 mod = floormod

@@ -54,11 +54,16 @@ def smart_constant_value(pred: Any) -> bool | None:
         TypeError: `pred` is not True, False, 1, 0, a tensor or a variable.
     """
     if isinstance(pred, graphs.Tensor) or hasattr(pred, "_as_graph_element"):
-        value = _evaluated(convert.convert_to_tensor(pred), {})
+        value = evaluated(convert.convert_to_tensor(pred))
         return None if value is None else bool(value)
     if isinstance(pred, bool | int | np.bool_) and pred in (0, 1):
         return bool(pred)
     raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {pred}")
+
+
+def evaluated(tensor: graphs.Tensor) -> Array | None:
+    """Return the value of a tensor if operations without state compute it from constants."""
+    return _evaluated(tensor, {})
 
 
 def _evaluated(tensor: graphs.Tensor, known: dict[graphs.Tensor, Array | None]) -> Array | None:

@@ -9,7 +9,7 @@ operation is atomic. The rest of the runtime sees a graph as `core.node.Node` va
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from capstan.core import attr_value, dtypes, graph_def, node
 from capstan.framework import (
@@ -207,6 +207,11 @@ class Graph(elements.Elements):
 
     def switch_to_thread_local(self) -> None:
         """Do nothing: the scopes of a graph always belong to one thread each."""
+
+    @property
+    def _c_graph(self) -> Self:
+        """The graph that functions of `python.pywrap_tensorflow` take."""
+        return self
 
     @property
     def version(self) -> int:

@@ -19,13 +19,16 @@ class Operand:
     OVERLOADABLE_OPERATORS: ClassVar = frozenset(
         f"__{name}__"
         for name in (
-            *("abs", "add", "and", "eq", "floordiv", "ge", "getitem", "gt", "invert", "le", "lt"),
-            *("matmul", "mod", "mul", "ne", "neg", "or", "pow", "radd", "rand", "rfloordiv"),
-            *("rmatmul", "rmod", "rmul", "ror", "rpow", "rsub", "rtruediv", "rxor", "sub"),
-            *("truediv", "xor"),
+            *("abs", "add", "and", "div", "eq", "floordiv", "ge", "getitem", "gt", "invert", "le"),
+            *("lt", "matmul", "mod", "mul", "ne", "neg", "or", "pow", "radd", "rand", "rdiv"),
+            *("rfloordiv", "rmatmul", "rmod", "rmul", "ror", "rpow", "rsub", "rtruediv", "rxor"),
+            *("sub", "truediv", "xor"),
         )
     )
-    """TensorFlow's operators of tensors, without those of Python 2. Programs forward them."""
+    """TensorFlow's operators of tensors. Programs forward them.
+
+    `__div__` is the division of Python 2. Python 3 never calls it, but programs name it.
+    """
 
     # This priority makes NumPy call `tensor.__radd__` for `array + tensor`.
     __array_priority__ = 100
@@ -51,6 +54,12 @@ class Operand:
 
     def __rmul__(self, other: Any) -> Any:
         return Operand._binary("mul", other, self)
+
+    def __div__(self, other: Any) -> Any:
+        return Operand._binary("div", self, other)
+
+    def __rdiv__(self, other: Any) -> Any:
+        return Operand._binary("div", other, self)
 
     def __truediv__(self, other: Any) -> Any:
         return Operand._binary("truediv", self, other)

@@ -4,7 +4,8 @@ An operand that is not a tensor becomes a constant of the other operand's type. 
 types are an error.
 """
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from capstan.core import dtypes
 from capstan.framework import (
@@ -55,10 +56,8 @@ def binary(name: str, x: Any, y: Any) -> Any:
             y = convert.convert_to_tensor(y)
     with graph.as_default(), graph.name_scope(name) as scope:
         x, y = _as_operands(x, y)
-        if name == "truediv":
-            return true_divide(x, y, scope)
-        if name == "matmul":
-            return matrix_product(x, y, scope)
+        if name in _FUNCTIONS:
+            return _FUNCTIONS[name](x, y, scope)
         if name == "xor":
             both = raw.LogicalAnd(x, y)
             return raw.LogicalAnd(raw.LogicalOr(x, y), raw.LogicalNot(both), name=scope)
@@ -75,6 +74,12 @@ def true_divide(x: Any, y: Any, name: str | None) -> Any:
     """
     x, y = quotients.operands(x, y)
     return raw.RealDiv(x, y, name=name)
+
+
+def divide(x: Any, y: Any, name: str | None) -> Any:
+    """Divide two tensors as Python 2's `/` does. The quotient of integers is rounded down."""
+    is_exact = x.dtype.is_floating or x.dtype.is_complex
+    return (raw.RealDiv if is_exact else raw.FloorDiv)(x, y, name=name)
 
 
 def matrix_product(
@@ -102,6 +107,14 @@ def matrix_product(
     if is_batch:
         return raw.BatchMatMulV2(x, y, adj_x=turn_x, adj_y=turn_y, name=name)
     return raw.MatMul(x, y, transpose_a=turn_x, transpose_b=turn_y, name=name)
+
+
+_FUNCTIONS: Final[Mapping[str, Callable[[Any, Any, str], Any]]] = {
+    "truediv": true_divide,
+    "div": divide,
+    "matmul": matrix_product,
+}
+"""The operators that add different operations for different types."""
 
 
 def absolute(x: Any, name: str | None) -> Any:

@@ -1,7 +1,7 @@
 """The tensors between the operations of a graph: `tf.Tensor` (python/framework/ops.py)."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from capstan.core import dtypes, node, shapes, tensor_shape
 from capstan.framework import defaults, graph_state, operand
@@ -105,6 +105,10 @@ class Tensor(operand.Operand):
         """Merge `shape`, the shape that shape rules see, into the static shape."""
         self._shape = self.inferred_shape.merge_with(shape).internal
 
+    def _as_tf_output(self) -> Self:
+        """Return the tensor that functions of `python.pywrap_tensorflow` take."""
+        return self
+
     def consumers(self) -> "list[Operation]":
         """Return the operations that read this tensor, in the order of their creation."""
         return list(self._consumers)
@@ -124,6 +128,9 @@ class Tensor(operand.Operand):
             "instead of `if t:` to test if a tensor is defined, and use TensorFlow ops such as "
             "tf.cond to execute subgraphs conditioned on the value of a tensor."
         )
+
+    # Python 2's name, which programs forward with the other operators.
+    __nonzero__ = __bool__
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError(

@@ -151,6 +151,7 @@ alias.grow(
         "util.tf_export": ("capstan.api.tf_export",),
         "util.tf_inspect": ("capstan.api.argument_specs", "inspect"),
         "pywrap_tensorflow": (
+            "capstan.api.c_functions",
             "capstan.train.checkpoint_reader",
             "capstan.resources.events_writer",
         ),

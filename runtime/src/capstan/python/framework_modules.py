@@ -7,6 +7,7 @@ _TF = "capstan"
 _TRAIN = ("capstan.train", _TF)
 
 FRAMEWORK: dict[str, alias.Homes] = {
+    "composite_tensor": ("capstan.api.composite_tensor",),
     "constant_op": (
         {
             "constant_v1": "capstan.constant",
@@ -14,7 +15,6 @@ FRAMEWORK: dict[str, alias.Homes] = {
         },
         _TF,
     ),
-    "composite_tensor": ({"CompositeTensor": "capstan.framework.composite.Composite"},),
     "config": (
         *("capstan.api.config.experimental", "capstan.api.config", "capstan.api.config.threading"),
     ),

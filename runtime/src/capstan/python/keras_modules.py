@@ -99,7 +99,7 @@ KERAS: dict[str, alias.Homes] = {
     "keras.utils.layer_utils": (f"{_KERAS}.input_sources", f"{_KERAS}.flipped_kernels"),
     "keras.utils.multi_gpu_utils": (f"{_KERAS}.multi_gpu",),
     "keras.utils.np_utils": (f"{_KERAS}.utils",),
-    "keras.utils.tf_utils": _CONVERSIONS,
+    "keras.utils.tf_utils": (*_CONVERSIONS, f"{_KERAS}.tensor_types"),
     "keras.engine.base_layer": (f"{_KERAS}.base_layer", f"{_LAYERS}.input_spec"),
     "keras.engine.input_layer": (f"{_KERAS}.inputs",),
     "keras.engine.input_spec": (f"{_LAYERS}.input_spec",),

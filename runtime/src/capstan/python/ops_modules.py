@@ -185,6 +185,8 @@ OPS: dict[str, alias.Homes] = {
     **{f"linalg.{name}": ("capstan.api.linear_operators",) for name in _OPERATORS},
     "linalg.linalg": _LINALG,
     "linalg.linalg_impl": _LINALG,
+    "linalg.linear_operator_addition": (),
+    "linalg.linear_operator_util": ("capstan.api.linear_operators.broadcasts",),
     **{
         f"distributions.{name}": (f"{_DISTRIBUTIONS}.{name}", _DISTRIBUTIONS)
         for name in _DISTRIBUTION_MODULES
@@ -241,7 +243,7 @@ OPS: dict[str, alias.Homes] = {
     "metrics_impl": ("capstan.api.metrics",),
     "nn": ("capstan.api.nn",),
     "nn_impl": ({"normalize": "capstan.linalg.normalize"}, "capstan.api.nn", _TF),
-    "nn_ops": ("capstan.api.nn", lookups.op),
+    "nn_ops": ("capstan.api.prepared_convolution", "capstan.api.nn", lookups.op),
     **dict.fromkeys(_NN, ("capstan.api.nn", _TF)),
     "rnn": ({"rnn_cell_impl": "capstan.python.ops.rnn_cell_impl"}, "capstan.api.nn", _TF),
     **{
