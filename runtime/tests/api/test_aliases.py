@@ -26,13 +26,14 @@ from capstan.api.feature_column import embedding
 from capstan.api.resource_variables import ResourceVariable
 from capstan.api.rnn import cells, own_loops
 from capstan.client import device_lib
+from capstan.contrib.learn import example_inputs
 from capstan.core import checkpoint_messages, saved_model_messages
 from capstan.core.queue_runner_messages import QueueRunnerDef
-from capstan.estimator import arguments, old_exports, training
+from capstan.estimator import arguments, model, old_exports, training
 from capstan.estimator.canned import model_head
-from capstan.framework import indexed_slices
+from capstan.framework import composite, indexed_slices, random_seed
 from capstan.keras import tensor_types
-from capstan.train import checkpoint_state, import_graph, readiness
+from capstan.train import checkpoint_state, import_graph, readiness, updates
 from capstan.train.hooked_session import HookedSession
 from capstan.train.moving_averages import assign_moving_average
 from capstan.train.saved_model import loader
@@ -206,6 +207,24 @@ NAMES = [
     ("estimator.tpu", "TPUConfig", tf.contrib.tpu.TPUConfig),
     ("estimator.tpu", "TPUEstimator", tf.contrib.tpu.TPUEstimator),
     ("estimator.tpu", "TPUEstimatorSpec", tf.contrib.tpu.TPUEstimatorSpec),
+    ("contrib.tpu.python.tpu.async_checkpoint", "AsyncCheckpointSaverHook",
+     tf.contrib.tpu.AsyncCheckpointSaverHook),
+    ("contrib.cudnn_rnn.python.ops.cudnn_rnn_ops", "CUDNN_RNN_BIDIRECTION", "bidirectional"),
+    ("contrib.cudnn_rnn.python.ops.cudnn_rnn_ops", "CudnnLSTM", tf.contrib.cudnn_rnn.CudnnLSTM),
+    ("contrib.learn.python.learn.datasets.base", "maybe_download", example_inputs.maybe_download),
+    ("contrib.learn.python.learn.session_run_hook", "SessionRunHook", tf.train.SessionRunHook),
+    ("contrib.tfprof.python.tools.tfprof.tfprof_logger", "write_op_log",
+     tf.profiler.write_op_log),
+    ("python.data.experimental", "parallel_interleave", tf.data.experimental.parallel_interleave),
+    ("python.data.util.random_seed", "get_seed", random_seed.get_seed),
+    ("python.estimator.estimator", "_load_global_step_from_checkpoint_dir", model.saved_step),
+    ("python.ops.init_ops", "glorot_normal_initializer", tf.glorot_normal_initializer),
+    ("python.ops.init_ops_v2", "glorot_normal", tf.compat.v2.initializers.GlorotNormal),
+    ("python.ops.initializers_ns", "zeros", tf.initializers.zeros),
+    ("python.ops.lookup_ops", "HashTable", tf.lookup.StaticHashTable),
+    ("python.ops.op_selector", "get_backward_walk_ops",
+     tf.contrib.graph_editor.get_backward_walk_ops),
+    ("python.training.optimizer", "_deduplicate_indexed_slices", updates.without_repeats),
     ("tpu", "CrossShardOptimizer", tf.contrib.tpu.CrossShardOptimizer),
     ("compat.v1.tpu", "bfloat16_scope", tf.contrib.tpu.bfloat16_scope),
     ("contrib.tpu.python.ops.tpu_ops", "cross_replica_sum", tf.contrib.tpu.cross_replica_sum),

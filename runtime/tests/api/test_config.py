@@ -93,3 +93,27 @@ def test_a_traced_function_can_run_as_python() -> None:
     assert double(2) is not None
     tf.config.experimental_run_functions_eagerly(True)
     assert double(2) == 4
+
+
+def test_a_machine_has_virtual_cpus() -> None:
+    experimental = tf.config.experimental
+    cpu = experimental.list_physical_devices("CPU")[0]
+    assert experimental.get_virtual_device_configuration(cpu) is None
+    virtual = experimental.VirtualDeviceConfiguration
+    experimental.set_virtual_device_configuration(cpu, [virtual()] * 3)
+    assert experimental.get_virtual_device_configuration(cpu) == [virtual()] * 3
+    assert len(experimental.list_physical_devices("CPU")) == 1
+    assert len(experimental.list_logical_devices("CPU")) == 3
+    with tf.Graph().as_default(), tf.device("/cpu:2"), tf.Session() as session:
+        assert session.run(tf.constant(4)) == 4
+        names = [each.name for each in session.list_devices()]
+    assert sum("CPU" in name for name in names) == 3
+    for devices, message in (
+        ([], "at least one virtual device"),
+        ([virtual(memory_limit=4)], "memory limit on CPU"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            experimental.set_virtual_device_configuration(cpu, devices)
+    gpu = experimental.PhysicalDevice("/physical_device:GPU:99", "GPU")
+    with pytest.raises(ValueError, match="Unrecognized device"):
+        experimental.set_virtual_device_configuration(gpu, [virtual()])

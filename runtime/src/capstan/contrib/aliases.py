@@ -170,6 +170,7 @@ TABLE: dict[str, alias.Homes] = {
         ("capstan.contrib.tfprof_analyzer",),
     ),
     **dict.fromkeys(("text", "text.python.ops.skip_gram_ops"), ("capstan.contrib.skip_grams",)),
+    "tfprof.python.tools.tfprof.tfprof_logger": ("capstan.api.profiler.op_log",),
     "tfprof.tfprof_logger": ("capstan.api.profiler.op_log",),
     "util": (
         alias.only(

@@ -37,7 +37,7 @@ _BIJECTORS = (
 )
 _OWN: dict[str, tuple[str, ...]] = {
     "crf": ("python.ops.crf",),
-    "cudnn_rnn": ("python.layers.cudnn_rnn", "python.ops.cudnn_rnn_ops"),
+    "cudnn_rnn": ("python.layers.cudnn_rnn",),
     "data": tuple(f"python.ops.{name}" for name in _DATA),
     "distribute": tuple(f"python.{name}" for name in _STRATEGIES),
     "distributions": tuple(f"python.ops.{name}" for name in _DISTRIBUTIONS),
@@ -53,6 +53,11 @@ _OWN: dict[str, tuple[str, ...]] = {
 """The modules, by package, that have the names of their package."""
 _FURTHER: dict[str, dict[str, alias.Homes]] = {
     "checkpoint": {"python.containers": ("capstan.contrib.checkpoint", "capstan.api.trackable")},
+    "cudnn_rnn": {
+        "python.ops.cudnn_rnn_ops": (
+            *("capstan.contrib.cudnn_rnn.layers", "capstan.contrib.cudnn_rnn"),
+        ),
+    },
     "distributions": {
         "python.ops.distribution_util": (
             *("capstan.contrib.distributions", "capstan.python.ops.distributions.util"),

@@ -123,14 +123,19 @@ class Model:
 
     def _saved_step(self) -> int:
         """Return the global step of the newest checkpoint, or 0."""
-        path = self.latest_checkpoint()
-        if path is None:
-            return 0
-        try:
-            return int(checkpoint_reader.load_variable(path, collections.GraphKeys.GLOBAL_STEP))
-        except errors.NotFoundError:
-            # The chief has deleted this checkpoint, or its model has no global step.
-            return 0
+        return saved_step(self.model_dir)
+
+
+def saved_step(checkpoint_dir: str) -> int:
+    """Return the global step of the newest checkpoint in a folder, or 0 if there is none."""
+    path = checkpoint_state.latest_checkpoint(checkpoint_dir)
+    if path is None:
+        return 0
+    try:
+        return int(checkpoint_reader.load_variable(path, collections.GraphKeys.GLOBAL_STEP))
+    except errors.NotFoundError:
+        # The chief has deleted this checkpoint, or its model has no global step.
+        return 0
 
 
 def _with_model_dir(config: run_config.RunConfig | None, model_dir: Any) -> run_config.RunConfig:

@@ -70,6 +70,14 @@ _OPERATORS = (
     *("linear_operator_inversion", "linear_operator_kronecker", "linear_operator_low_rank_update"),
     *("linear_operator_lower_triangular", "linear_operator_toeplitz", "linear_operator_zeros"),
 )
+_INITIALIZERS: alias.Homes = (
+    {
+        "_compute_fans": "capstan.api.init_ops.fans",
+        "identity_initializer": "capstan.initializers.identity",
+    },
+    *("capstan.api.init_ops", "capstan.api.orthogonal_kernels", "capstan.api.scaled_initializers"),
+    *(_TF, lookups.op),
+)
 _LINALG: alias.Homes = ({"matrix_exponential": "capstan.linalg.expm"}, "capstan.linalg")
 _SIGNAL: dict[str, alias.Homes] = {
     "dct_ops": ("capstan.api.cosine_transforms",),
@@ -233,6 +241,7 @@ OPS: dict[str, alias.Homes] = {
     "losses.losses": ("capstan.api.losses_ops", "capstan.api.losses"),
     "lookup_ops": (
         {
+            "HashTable": "capstan.lookup.StaticHashTable",
             "StaticHashTableV1": "capstan.lookup.StaticHashTable",
             "StaticVocabularyTableV1": "capstan.lookup.StaticVocabularyTable",
         },
@@ -246,20 +255,9 @@ OPS: dict[str, alias.Homes] = {
     "nn_ops": ("capstan.api.prepared_convolution", "capstan.api.nn", lookups.op),
     **dict.fromkeys(_NN, ("capstan.api.nn", _TF)),
     "rnn": ({"rnn_cell_impl": "capstan.python.ops.rnn_cell_impl"}, "capstan.api.nn", _TF),
-    **{
-        name: (
-            {
-                "_compute_fans": "capstan.api.init_ops.fans",
-                "identity_initializer": "capstan.initializers.identity",
-            },
-            "capstan.api.init_ops",
-            "capstan.api.orthogonal_kernels",
-            "capstan.api.scaled_initializers",
-            _TF,
-            lookups.op,
-        )
-        for name in ("init_ops", "init_ops_v2")
-    },
+    "init_ops": _INITIALIZERS,
+    "init_ops_v2": ("capstan.compat.changed.initializers", *_INITIALIZERS),
+    "initializers_ns": ("capstan.initializers",),
     "losses.losses_impl": ("capstan.api.losses",),
     "losses.util": ("capstan.api.losses",),
     "image_ops_impl": ("capstan.api.image", lookups.op),
@@ -279,6 +277,7 @@ OPS: dict[str, alias.Homes] = {
     "unconnected_gradients": ("capstan.framework.gradients",),
     "summary_ops": ("capstan.api.summary_ops",),
     "summary_ops_v2": ("capstan.train.graph_writers", "capstan.train.graph_summaries"),
+    "op_selector": ("capstan.contrib.graph_editor",),
     "parallel_for": ("capstan.api.parallel_for", "capstan.api.parallel_gradients"),
     "parallel_for.control_flow_ops": ("capstan.api.parallel_for",),
     "parallel_for.gradients": ("capstan.api.parallel_gradients",),

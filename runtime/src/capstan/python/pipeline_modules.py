@@ -40,6 +40,7 @@ _DISTRIBUTE = {
 }
 
 TABLE: dict[str, alias.Homes] = {
+    "experimental": (_EXPERIMENTAL,),
     "ops.dataset_ops": (_DATASETS, _DATA, _EXPERIMENTAL),
     "ops.iterator_ops": (_DATA, _EXPERIMENTAL),
     "experimental.ops.distribute": (_DISTRIBUTE,),
@@ -54,6 +55,7 @@ TABLE: dict[str, alias.Homes] = {
     "ops.readers": (_READERS, _DATA),
     **{f"experimental.ops.{name}": (_VERSIONS, _EXPERIMENTAL) for name in _OF_EXPERIMENTS},
     "experimental.ops.cardinality": (_CARDINALITIES, _EXPERIMENTAL),
+    "util.random_seed": ("capstan.framework.random_seed",),
     "util.nest": ("capstan.api.data_nest",),
     "util.structure": ("capstan.api.data_elements",),
 }

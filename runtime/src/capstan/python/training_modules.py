@@ -28,6 +28,10 @@ _TRACKING: dict[str, alias.Homes] = {
 
 TRAINING: dict[str, alias.Homes] = {
     **dict.fromkeys(_TRAINING, (*_TRAIN, lookups.op)),
+    "optimizer": (
+        {"_deduplicate_indexed_slices": "capstan.train.updates.without_repeats"},
+        *(*_TRAIN, lookups.op),
+    ),
     "experimental.loss_scale": ("capstan.train.loss_scale",),
     "experimental.loss_scale_optimizer": ("capstan.train.loss_scale_optimizer",),
     "experimental.mixed_precision": ("capstan.train.experimental",),
@@ -83,7 +87,10 @@ TRAINING: dict[str, alias.Homes] = {
 
 _ESTIMATOR = "capstan.estimator"
 ESTIMATORS: dict[str, alias.Homes] = {
-    "estimator": (f"{_ESTIMATOR}.estimator", f"{_ESTIMATOR}.warm_starting", _ESTIMATOR),
+    "estimator": (
+        {"_load_global_step_from_checkpoint_dir": f"{_ESTIMATOR}.model.saved_step"},
+        *(f"{_ESTIMATOR}.estimator", f"{_ESTIMATOR}.warm_starting", _ESTIMATOR),
+    ),
     "canned.boosted_trees": (f"{_ESTIMATOR}.canned.boosted_trees",),
     "canned.kmeans": (f"{_ESTIMATOR}.canned.kmeans",),
     "canned.baseline": (f"{_ESTIMATOR}.canned.baseline",),
@@ -140,6 +147,7 @@ SAVED_MODELS: dict[str, alias.Homes] = {
 """The homes of each module, by its path below `tensorflow.python.saved_model`."""
 
 TPUS: dict[str, alias.Homes] = {
+    "async_checkpoint": ("capstan.train.async_checkpoint",),
     "bfloat16": ("capstan.api.bfloat16",),
     "ops.tpu_ops": ("capstan.api.tpu_replicas",),
     "tpu": ("capstan.api.tpu_replicas",),

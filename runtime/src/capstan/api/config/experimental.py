@@ -9,11 +9,14 @@ from capstan.core import config
 from capstan.framework import defaults
 
 __all__ = [
+    "VirtualDeviceConfiguration",
     "get_memory_growth",
+    "get_virtual_device_configuration",
     "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
     "set_memory_growth",
+    "set_virtual_device_configuration",
     "set_visible_devices",
 ]
 
@@ -32,6 +35,13 @@ class LogicalDevice:
 
     name: str
     device_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualDeviceConfiguration:
+    """A device that a session has in place of one of the machine. `memory_limit` is in MB."""
+
+    memory_limit: int | None = None
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
@@ -121,8 +131,48 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
     defaults.BEHAVIOUR.settings = replace(settings, gpu_options=gpus)
 
 
-def _check_gpu(device: PhysicalDevice) -> None:
+def _check_known(device: PhysicalDevice) -> None:
     if device not in list_physical_devices():
         raise ValueError(f"Unrecognized device: {device!r}")
+
+
+def _check_gpu(device: PhysicalDevice) -> None:
+    _check_known(device)
     if device.device_type != "GPU":
         raise ValueError("Cannot set memory growth on non-GPU devices")
+
+
+def get_virtual_device_configuration(
+    device: PhysicalDevice,
+) -> list[VirtualDeviceConfiguration] | None:
+    """Return the devices that a new session has in place of a device, or None for itself.
+
+    Raises:
+        ValueError: the device is not one of this machine.
+    """
+    _check_known(device)
+    count = defaults.BEHAVIOUR.settings.device_count.get("CPU", 0)
+    if device.device_type != "CPU" or count < 1:
+        return None
+    return [VirtualDeviceConfiguration()] * count
+
+
+def set_virtual_device_configuration(
+    device: PhysicalDevice, virtual_devices: Sequence[VirtualDeviceConfiguration]
+) -> None:
+    """Give new sessions several CPUs, which share the cores of the machine.
+
+    Raises:
+        ValueError: the device is not a CPU of this machine, there are no virtual devices, or one
+            has a limit of memory.
+    """
+    _check_known(device)
+    if device.device_type != "CPU":
+        raise ValueError(f"Capstan divides no {device.device_type}: {device.name} stays one device")
+    if not virtual_devices:
+        raise ValueError("a session needs a CPU: give at least one virtual device")
+    if any(each.memory_limit is not None for each in virtual_devices):
+        raise ValueError("Setting memory limit on CPU virtual devices is currently not supported")
+    settings = defaults.BEHAVIOUR.settings
+    counts = {**settings.device_count, "CPU": len(virtual_devices)}
+    defaults.BEHAVIOUR.settings = replace(settings, device_count=counts)

@@ -12,8 +12,13 @@ from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
-_DIRECTIONS = ("unidirectional", "bidirectional")
-_INPUT_MODES = ("linear_input", "skip_input", "auto_select")
+CUDNN_RNN_UNIDIRECTION = "unidirectional"
+CUDNN_RNN_BIDIRECTION = "bidirectional"
+CUDNN_INPUT_LINEAR_MODE = "linear_input"
+CUDNN_INPUT_SKIP_MODE = "skip_input"
+CUDNN_INPUT_AUTO_MODE = "auto_select"
+_DIRECTIONS = (CUDNN_RNN_UNIDIRECTION, CUDNN_RNN_BIDIRECTION)
+_INPUT_MODES = (CUDNN_INPUT_LINEAR_MODE, CUDNN_INPUT_SKIP_MODE, CUDNN_INPUT_AUTO_MODE)
 _TYPES = (dtypes.float16, dtypes.float32, dtypes.float64)
 
 

@@ -133,6 +133,9 @@ from capstan.contrib.layers.summaries import summarize_variables as summarize_va
 from capstan.contrib.layers.summaries import summarize_weights as summarize_weights
 from capstan.core import alias, public
 
+SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY = 0xDECAFCAFFE
+"""The key of the hashes of crossed columns."""
+
 alias.grow(
     __name__,
     {

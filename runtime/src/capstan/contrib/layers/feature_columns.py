@@ -9,19 +9,35 @@ their own.
 
 import dataclasses
 import functools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from capstan.api import creation_ops, example_ops, feature_column, scope_block, sparse_ops
 from capstan.api.feature_column import categorical
+from capstan.contrib.layers import integerized
 from capstan.core import dtypes
 
 UNNAMED: Final = "features"
 """The key of a column without a name, and of features that are one tensor."""
 
 
+_NAMES: Final = {
+    "bucket_size": "num_buckets", "column_name": "key", "config": "parse_example_spec",
+    "length": "num_buckets", "sparse_id_column": "categorical_column",
+}  # fmt: skip
+"""The properties of old columns, and their names in `tf.feature_column`."""
+
+
 class OldColumn:
-    """A column that a function of this module has made."""
+    """A column that a function of this module has made. It has the properties of old columns."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _NAMES:
+            return getattr(self, _NAMES[name])
+        if name == "dimension" and hasattr(self, "shape"):
+            return math.prod(self.shape)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 @functools.cache
@@ -62,8 +78,14 @@ def bucketized_column(source_column: Any, boundaries: Sequence[float]) -> Any:
 def sparse_column_with_integerized_feature(
     column_name: str, bucket_size: int, combiner: str = "sum", dtype: Any = dtypes.int64
 ) -> Any:
-    """Return the column whose ids are the values of a feature, below `bucket_size`."""
-    return _old(feature_column.categorical_column_with_identity(column_name, bucket_size))
+    """Return the column whose ids are the values of a feature, modulo `bucket_size`.
+
+    Raises:
+        ValueError: `bucket_size` is below 1.
+    """
+    if bucket_size < 1:
+        raise ValueError(f"bucket_size must be at least 1. bucket_size: {bucket_size}")
+    return _old(integerized.IntegerizedColumn(column_name, dtypes.int64, bucket_size, None))
 
 
 def sparse_column_with_hash_bucket(

@@ -17,17 +17,18 @@ from capstan.estimator.tpu import RunConfig as RunConfig
 from capstan.estimator.tpu import TPUConfig as TPUConfig
 from capstan.estimator.tpu import TPUEstimator as TPUEstimator
 from capstan.estimator.tpu import TPUEstimatorSpec as TPUEstimatorSpec
+from capstan.train.async_checkpoint import AsyncCheckpointSaverHook as AsyncCheckpointSaverHook
 from capstan.train.cross_shard_optimizer import CrossShardOptimizer as CrossShardOptimizer
 
 __all__ = [
-    "CrossShardOptimizer", "InputPipelineConfig", "RunConfig", "TPUConfig", "TPUEstimator",
-    "TPUEstimatorSpec", "bfloat16_scope", "cross_replica_sum", "outside_compilation", "repeat",
-    "while_loop",
+    "AsyncCheckpointSaverHook", "CrossShardOptimizer", "InputPipelineConfig", "RunConfig",
+    "TPUConfig", "TPUEstimator", "TPUEstimatorSpec", "bfloat16_scope", "cross_replica_sum",
+    "outside_compilation", "repeat", "while_loop",
 ]  # fmt: skip
 
 _MODULES = (
-    *("bfloat16", "tpu", "tpu_config", "tpu_estimator", "tpu_function", "tpu_optimizer"),
-    "training_loop",
+    *("async_checkpoint", "bfloat16", "tpu", "tpu_config", "tpu_estimator", "tpu_function"),
+    *("tpu_optimizer", "training_loop"),
 )
 alias.grow(
     __name__,
