@@ -29,7 +29,8 @@ def getfullargspec(obj: Callable[..., Any]) -> inspect.FullArgSpec:
     if isinstance(given, ArgSpec):
         return inspect.FullArgSpec(*given, kwonlyargs=[], kwonlydefaults=None, annotations={})
     if given is not None:
-        return given
+        whole: inspect.FullArgSpec = given
+        return whole
     if (getattr(target, "__module__", None) or "").partition(".")[0] != "capstan":
         return inspect.getfullargspec(target)
     # Some functions are wrapped by `functools.wraps`, to take ragged tensors for example.
