@@ -31,7 +31,7 @@ from capstan.core import checkpoint_messages, saved_model_messages
 from capstan.core.queue_runner_messages import QueueRunnerDef
 from capstan.estimator import arguments, model, old_exports, training
 from capstan.estimator.canned import model_head
-from capstan.framework import composite, indexed_slices, random_seed
+from capstan.framework import indexed_slices, random_seed
 from capstan.keras import tensor_types
 from capstan.train import checkpoint_state, import_graph, readiness, updates
 from capstan.train.hooked_session import HookedSession
