@@ -1,10 +1,14 @@
-"""Threads share the pieces of a computation."""
+"""Threads share the calls of a compiled function."""
 
+import ctypes
 import os
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
+from background import until
+from compiled_calls import function
 
 from capstan.hardware import blas, crew
 
@@ -16,33 +20,50 @@ def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     crew._crew.cache_clear()
 
 
-@pytest.mark.parametrize("pieces", [0, 1, 2, 3, 100])
-def test_each_piece_is_computed_once(pieces: int) -> None:
-    done: list[int] = []
-    crew.share(done.append, pieces)
-    assert sorted(done) == list(range(pieces))
+def counters(count: int) -> tuple[Any, list[int]]:
+    """Return an array of zeros, and the addresses of its numbers."""
+    numbers = np.zeros(count, np.int64)
+    return numbers, [numbers.ctypes.data + 8 * at for at in range(count)]
 
 
-def test_several_threads_work_at_the_same_time() -> None:
-    meeting = threading.Barrier(3, timeout=60)
-    crew.share(lambda _: meeting.wait(), 3)
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 1000])
+def test_each_row_is_computed_once(count: int) -> None:
+    numbers, places = counters(count)
+    for _ in range(3):
+        crew.share(function("count"), [[place] for place in places])
+    assert numbers.tolist() == [3] * count
 
 
-def test_the_caller_raises_the_error_of_a_helper_after_all_pieces_in_work() -> None:
-    meeting = threading.Barrier(2, timeout=60)
-    caller, ended = threading.get_ident(), []
+def test_two_threads_work_at_the_same_time() -> None:
+    numbers, (place,) = counters(1)
+    crew.share(function("meet"), [[place, 2]] * 2)
+    assert numbers[0] == 2
 
-    def work(piece: int) -> None:
-        if piece > 1:
-            return
-        meeting.wait()
-        if threading.get_ident() != caller:
-            raise ValueError("a helper failed")
-        ended.append(piece)
 
-    with pytest.raises(ValueError, match="a helper failed"):
-        crew.share(work, 2)
-    assert len(ended) == 1
+@pytest.mark.parametrize("looks", [0, 100, 1000])
+def test_each_job_has_a_helper(monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
+    """A job comes often just when a helper has looked for the last time."""
+    monkeypatch.setattr(crew, "_LOOKS", looks)
+    monkeypatch.setattr(crew, "_LEAST_WAIT", 600.0)  # so that the caller never works alone
+    for _ in range(500):
+        numbers, (place,) = counters(1)
+        crew.share(function("meet"), [[place, 2]] * 2)
+        assert numbers[0] == 2
+
+
+def test_rows_are_computed_once_while_several_threads_share() -> None:
+    numbers, places = counters(8)
+
+    def share() -> None:
+        for _ in range(300):
+            crew.share(function("count"), [[place] for place in places])
+
+    callers = [threading.Thread(target=share) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert numbers.tolist() == [4 * 300] * 8
 
 
 def test_a_caller_computes_alone_while_all_helpers_are_busy() -> None:
@@ -57,38 +78,50 @@ def test_a_caller_computes_alone_while_all_helpers_are_busy() -> None:
         crew._crew()._threads.start(lambda number=number: occupy(number))
     for semaphore in busy:
         semaphore.acquire()
-    done: list[int] = []
-    crew.share(done.append, 10)
+    numbers, places = counters(10)
+    crew.share(function("count"), [[place] for place in places])
     release.set()
-    assert done == list(range(10))
+    assert numbers.tolist() == [1] * 10
+
+
+class Parts:
+    """A job of two rows. The caller computes one, and a helper the other, which lasts."""
+
+    def __init__(self) -> None:
+        self.numbers, self._places = counters(3)
+
+    def share(self) -> None:
+        caller = threading.get_ident()
+        crew.share(function("part"), [[caller, *self._places]] * 2)
+
+    def release_after(self, seconds: float) -> None:
+        threading.Timer(seconds, self._release).start()
+
+    def _release(self) -> None:
+        self.numbers[1] = 1
 
 
 def test_a_caller_whose_helper_was_late_works_alone_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(crew, "_LATE", 0)
-    monkeypatch.setattr(crew, "_PAUSE", 1e6)
+    monkeypatch.setattr(crew, "_LEAST_WAIT", 0)
+    monkeypatch.setattr(crew, "_PAUSE", 1e9)
     monkeypatch.setattr(crew, "_LONGEST", 600.0)
-    caller = threading.get_ident()
-    begun, release = threading.Event(), threading.Event()
-
-    def work(_: int) -> None:
-        if threading.get_ident() == caller:
-            begun.wait()
-            threading.Timer(0.05, release.set).start()
-        else:
-            begun.set()
-            release.wait()
-
-    crew.share(work, 2)
-    workers: set[int] = set()
-    crew.share(lambda _: workers.add(threading.get_ident()), 1000)
-    assert workers == {caller}
+    parts = Parts()
+    parts.release_after(0.05)
+    parts.share()
+    assert parts.numbers.tolist() == [1, 1, 1]
+    asked = crew._crew()._asked
+    numbers, places = counters(100)
+    crew.share(function("count"), [[place] for place in places])
+    assert numbers.tolist() == [1] * 100
+    assert crew._crew()._asked == asked
 
 
 PAUSES = [
     pytest.param([(0.0, 0.0009, 0.0001)], 0.0001, False, id="a short wait"),
-    pytest.param([(0.0, 0.02, 0.01)], 0.001, False, id="long pieces"),
+    pytest.param([(0.0, 0.02, 0.01)], 0.001, False, id="long calls"),
     pytest.param([(0.0, 0.02, 0.001)], 0.19, True, id="a long wait"),
     pytest.param([(0.0, 0.02, 0.001)], 0.21, False, id="after the pause"),
     pytest.param([(0.0, 0.02, 0.001), (0.3, 0.02, 0.001)], 0.69, True, id="late twice"),
@@ -109,57 +142,38 @@ def test_pauses_follow_helpers_that_are_late(
     assert pauses.is_on(now) == expected
 
 
-def test_helpers_treat_warnings_as_the_caller_does() -> None:
-    meeting = threading.Barrier(2, timeout=60)
-
-    def overflow(_: int) -> None:
-        meeting.wait()
-        np.float32(3e38) * np.float32(3e38)
-
-    with np.errstate(all="ignore"):
-        crew.share(overflow, 2)
-
-
 def test_a_caller_works_alone_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    done: list[int] = []
-    crew.share(done.append, 10)
-    assert done == list(range(10))
+    numbers, places = counters(10)
+    crew.share(function("count"), [[place] for place in places])
+    assert numbers.tolist() == [1] * 10
 
 
-def test_an_interrupt_comes_after_the_pieces_that_helpers_have_taken() -> None:
-    caller, ended = threading.get_ident(), []
-    begun, release = threading.Event(), threading.Event()
+def test_an_interrupt_comes_after_the_rows_that_helpers_have_taken() -> None:
+    parts = Parts()
+    caller = ctypes.c_ulong(threading.get_ident())
 
-    def work(piece: int) -> None:
-        if threading.get_ident() == caller:
-            begun.wait()
-            threading.Timer(0.05, release.set).start()
-            raise KeyboardInterrupt
-        begun.set()
-        release.wait()
-        ended.append(piece)
+    def interrupt() -> None:
+        until(lambda: parts.numbers[0])  # A helper has begun.
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(caller, ctypes.py_object(KeyboardInterrupt))
+        parts.release_after(0.05)
 
+    threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
-        crew.share(work, 2)
-    assert len(ended) == 1
-
-
-def test_work_may_share_work_of_its_own() -> None:
-    done: list[int] = []
-    crew.share(lambda piece: crew.share(lambda part: done.append(10 * piece + part), 10), 10)
-    assert sorted(done) == list(range(100))
+        parts.share()
+    assert parts.numbers.tolist() == [1, 1, 1]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_child_has_helpers_of_its_own() -> None:
-    crew.share(lambda _: None, 10)
+    numbers, (place,) = counters(1)
+    crew.share(function("meet"), [[place, 2]] * 2)
     child = os.fork()
     if not child:
-        meeting = threading.Barrier(2, timeout=60)
-        crew.share(lambda _: meeting.wait(), 2)
+        numbers[0] = 0
+        crew.share(function("meet"), [[place, 2]] * 2)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -8,7 +8,7 @@ from exact import ORDERS, integers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capstan.hardware import blas, products, shared_products
+from capstan.hardware import blas, cpu_products, products, shared_products
 
 
 @pytest.fixture(autouse=True)
@@ -18,12 +18,13 @@ def three_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(
-    sizes=st.tuples(st.integers(2, 90), st.integers(0, 50), st.integers(2, 90)),
+    sizes=st.tuples(st.integers(2, 90), st.integers(1, 50), st.integers(2, 90)),
     orders=st.tuples(*[st.sampled_from(sorted(ORDERS))] * 3),
     dtype=st.sampled_from([np.float32, np.float64]),
+    most_tiled=st.sampled_from([0, 1 << 20]),
 )
 def test_a_product_is_exact_for_small_integers(
-    sizes: tuple[int, int, int], orders: tuple[str, str, str], dtype: Any
+    sizes: tuple[int, int, int], orders: tuple[str, str, str], dtype: Any, most_tiled: int
 ) -> None:
     rows, depth, columns = sizes
     left = ORDERS[orders[0]](integers(1, rows, depth, dtype=dtype))
@@ -31,26 +32,29 @@ def test_a_product_is_exact_for_small_integers(
     expected = np.matmul(left, right)
     out = ORDERS[orders[2]](np.full((rows, columns), np.nan, dtype))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_products, "_PIECE", 1000)
+        patch.setattr(cpu_products, "_PIECE", 1000)
+        patch.setattr(shared_products, "_MOST_TILED", most_tiled)
         np.testing.assert_array_equal(shared_products.multiply(left, right), expected)
         assert shared_products.multiply(left, right, out) is out
     np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.parametrize("size", [300, 1100])
-def test_a_large_product_has_several_pieces(size: int) -> None:
-    assert len(shared_products._slices(size, size**3)) > 1
-    left, right = integers(1, size, size), integers(2, size, size)
+@pytest.mark.parametrize("order", ["rows", "columns"])
+def test_a_large_product_has_several_pieces(size: int, order: str) -> None:
+    assert len(cpu_products.slices(size, size**3)) > 1
+    left, right = integers(1, size, size), ORDERS[order](integers(2, size, size))
     assert shared_products.serves(left, right, 2)
     np.testing.assert_array_equal(products.matmul(left, right), np.matmul(left, right))
 
 
 @given(size=st.integers(1, 5000), work=st.integers(1, 1 << 36))
 def test_pieces_cover_an_axis_once(size: int, work: int) -> None:
-    places = shared_products._slices(size, work)
-    assert [place.start for place in places[1:]] == [place.stop for place in places[:-1]]
-    assert (places[0].start, places[-1].stop) == (0, size)
-    assert len(places) <= 8
+    pieces = cpu_products.slices(size, work)
+    covered = [range(size)[place] for place, _ in pieces]
+    assert [number for part in covered for number in part] == list(range(size))
+    assert [len(part) for part in covered] == [count for _, count in pieces]
+    assert len(pieces) <= 8
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -120,22 +121,50 @@ class _Single:
         self._products.clear()
 
 
+@dataclass(frozen=True, slots=True)
+class Library:
+    """NumPy's BLAS, if it is an OpenBLAS with threads of its own."""
+
+    functions: ctypes.PyDLL
+    prefix: str
+    suffix: str
+
+    def threads_function(self, verb: str) -> Any:
+        return getattr(self.functions, f"{self.prefix}openblas_{verb}_num_threads{self.suffix}")
+
+    @property
+    def bits(self) -> int:
+        """The bits of its integers."""
+        return 64 if "64" in self.suffix else 32
+
+    def product(self, dtype: "np.dtype[np.floating]") -> int:
+        """Return the address of its product of matrices of float32 or float64."""
+        letter = "s" if dtype.char == "f" else "d"
+        function = getattr(self.functions, f"{self.prefix}cblas_{letter}gemm{self.suffix}")
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
 @functools.cache
-def _single() -> _Single | None:
-    """Return the `_Single` of NumPy's OpenBLAS, or None if NumPy uses another library."""
+def library() -> Library | None:
+    """Return NumPy's OpenBLAS, or None if NumPy uses another library."""
     # NumPy's own comes first, because SciPy, for example, loads an OpenBLAS of its own.
-    for library in sorted(
-        libraries().lib_controllers, key=lambda each: "numpy" not in each.filepath
-    ):
-        if library.internal_api != "openblas" or library.threading_layer != "pthreads":
+    for found in sorted(libraries().lib_controllers, key=lambda each: "numpy" not in each.filepath):
+        if found.internal_api != "openblas" or found.threading_layer != "pthreads":
             continue
         # Functions of a PyDLL keep the interpreter's lock, so the calls are short.
-        blas = ctypes.PyDLL(library.filepath)
+        functions = ctypes.PyDLL(found.filepath)
         for prefix, suffix in _AFFIXES:
-            name = f"{prefix}openblas_{{}}_num_threads{suffix}"
-            if hasattr(blas, name.format("set")):
-                return _Single(getattr(blas, name.format("get")), getattr(blas, name.format("set")))
+            if hasattr(functions, f"{prefix}openblas_set_num_threads{suffix}"):
+                return Library(functions, prefix, suffix)
     return None
+
+
+@functools.cache
+def _single() -> _Single | None:
+    found = library()
+    if found is None:
+        return None
+    return _Single(found.threads_function("get"), found.threads_function("set"))
 
 
 _AFFIXES: Final = [(before, after) for before in ("scipy_", "") for after in ("64_", "", "_64")]

@@ -8,12 +8,13 @@ therefore has the loop, and NumPy's calls that compute the same.
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.hardware import crew
 
 if TYPE_CHECKING:
     from capstan.hardware import llvm_calls
@@ -82,7 +83,21 @@ class Loop:
             self._is_compilable = _can_compile(self._function)
         return self._call if self._is_compilable else None
 
+    def share(self, calls: Iterable[Sequence[Any]]) -> None:
+        """Call the loop with arguments of the same types several times, in several threads.
+
+        The results are dropped. `at_once` must have returned a loop.
+        """
+        prepared = [self._prepared(arguments) for arguments in calls]
+        if prepared:
+            crew.share(prepared[0][0].of_row, [passed for _, passed in prepared])
+
     def _call(self, *arguments: Any) -> int:
+        compiled, passed = self._prepared(arguments)
+        return compiled.call(*passed)
+
+    def _prepared(self, arguments: Sequence[Any]) -> tuple["llvm_calls.Compiled", list[Any]]:
+        """Return the function for these arguments, and the arguments that it takes."""
         passed: list[Any] = []
         key: list[int] = []
         for argument in arguments:
@@ -96,7 +111,7 @@ class Loop:
                 key.append(_LIST + _number(argument[0]))
                 passed.append(np.fromiter(map(id, argument), np.int64, len(argument)))
         compiled = self._compiled.get(tuple(key)) or self._compile(tuple(key), arguments)
-        return compiled.call(*passed)
+        return compiled, passed
 
     def _compile(self, key: tuple[int, ...], arguments: Sequence[Any]) -> "llvm_calls.Compiled":
         from capstan.hardware import llvm_calls  # Most programs need no LLVM.

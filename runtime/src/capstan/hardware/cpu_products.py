@@ -1,24 +1,27 @@
-"""Products of matrices on CPUs, in one compiled pass of the calling thread.
+"""Products of matrices on CPUs, in one compiled pass.
 
 `llvm_products` says for which matrices a BLAS is slower.
 """
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.hardware import cpu_elementwise
+from capstan.hardware import cpu_elementwise, crew
 
-Add = Callable[[Array, Array, Array, Array], None]
-"""Adds products to a result, in place.
+_PIECE: Final = 1 << 20
+"""A piece of a product has at least so many multiplications, which take some 20 microseconds. To
+share it takes a tenth of that."""
 
-It takes the left matrices, the right matrices, the result, and the numbers of `numbers`. It checks
-no bounds. Other threads run Python meanwhile.
-"""
+_PIECES: Final = 8
+"""The most pieces. A BLAS copies parts of the matrices for each."""
+
+_EDGE: Final = 32
+"""Pieces begin at multiples of this number of rows or columns, so that their tiles are whole."""
 
 _HEIGHTS: Final = {64: 8, 32: 4}
 """The rows of a tile, by the bytes of a vector. Such tiles fit into the registers."""
@@ -55,6 +58,7 @@ class _Products:
         height = _HEIGHTS.get(compiler.register, max(_HEIGHTS.values()))
         text = llvm_products.write(dtype, compiler.register, height)
         self._engine = compiler.engine(text)  # It owns the code.
+        self.of_row: int = self._engine.get_function_address(llvm_products.OF_ROW)
         signature = ctypes.CFUNCTYPE(None, *[ctypes.py_object] * 4)
         self._call = signature(self._engine.get_function_address(llvm_products.NAME))
 
@@ -63,27 +67,65 @@ class _Products:
 
 
 @functools.cache
-def add_of(dtype: "np.dtype[np.floating]") -> Add:
-    """Return the function for arrays of float32 or float64. The first call takes some 0.1 s."""
-    return _Products(dtype).add
+def _products(dtype: "np.dtype[np.floating]") -> _Products:
+    """Return the functions for arrays of float32 or float64. The first call takes some 0.1 s."""
+    return _Products(dtype)
+
+
+def add(left: Array, right: Array, result: Array, given: Array) -> None:
+    """Add products of matrices to a result, in place, or write them.
+
+    The arrays begin with the first left matrix, right matrix and result. `given` are the numbers of
+    `numbers`. No bounds are checked. Other threads run Python meanwhile.
+    """
+    _products(left.dtype).add(left, right, result, given)
+
+
+def share(calls: Sequence[tuple[Array, Array, Array, Array]]) -> None:
+    """Call `add` with each of the tuples, in several threads. All arrays have one dtype."""
+    if calls:
+        crew.share(_products(calls[0][0].dtype).of_row, calls)
 
 
 def multiply(left: Array, right: Array, result: Array) -> None:
-    """Write the product of two matrices of float32 or float64 to `result`.
+    """Write the product of two matrices of float32 or float64 to `result`, in several threads.
 
     `left` may lie in memory in any order. `right` and `result` are in C order, and `result` shares
     no memory with the others.
     """
-    depth, columns = right.shape
+    rows, (depth, columns) = len(left), right.shape
     row, column = (stride // left.itemsize for stride in left.strides)
-    given = numbers(
-        rows=len(left),
-        depth=depth,
-        columns=columns,
-        left_row=row,
-        left_column=column,
-        right_row=columns,
-        result_row=columns,
-    )
-    result.fill(0)
-    add_of(left.dtype)(left, right, result, given)
+    fixed = {
+        "depth": depth,
+        "left_row": row,
+        "left_column": column,
+        "right_row": columns,
+        "result_row": columns,
+        "is_first": 1,
+    }
+    work = rows * depth * columns
+    if rows >= columns:
+        share(
+            [
+                (left[part], right, result[part], numbers(rows=size, columns=columns, **fixed))
+                for part, size in slices(rows, work)
+            ]
+        )
+    else:
+        share(
+            [
+                (left, right[:, part], result[:, part], numbers(rows=rows, columns=size, **fixed))
+                for part, size in slices(columns, work)
+            ]
+        )
+
+
+def slices(size: int, work: int) -> list[tuple[slice, int]]:
+    """Divide an axis of a result that takes so many multiplications. Return parts and their sizes.
+
+    The division does not depend on the machine.
+    """
+    count = max(1, min(_PIECES, work // _PIECE))
+    each = max(1, -(-size // (count * _EDGE))) * _EDGE
+    starts = range(0, size, each)
+    return [(slice(start, start + each), min(each, size - start)) for start in starts]

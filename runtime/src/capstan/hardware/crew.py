@@ -1,24 +1,33 @@
-"""Threads that help a thread with a computation of many pieces.
+"""Threads that help a thread with many calls of a compiled function.
 
-TensorFlow has a pool of threads for this (`Shard` in core/util/work_sharder.cc). Here the caller
-works alone for a while if its helpers had to wait for cores that other programs keep busy.
+TensorFlow has a pool of threads for this (`Shard` in core/util/work_sharder.cc). Here the helpers
+and the caller share the calls without Python (`llvm_crew`). A helper that has just helped looks for
+the next job for a while before it sleeps, so the jobs of a step follow one another without delay.
+The caller works alone for a while if its helpers had to wait for cores that other programs keep
+busy.
 """
 
-import contextvars
+import ctypes
 import functools
 import os
 import threading
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from capstan.hardware import blas, threads
+import numpy as np
 
-Work = Callable[[int], None]
-"""Computes the piece with this number. Threads compute different pieces at the same time."""
+from capstan.core.arrays import Array
+from capstan.hardware import blas, cpu_elementwise, threads
+
+Row = Sequence[Array | int]
+"""The arguments of a call: arrays and integers."""
+
+_LOOKS: Final = 1 << 13
+"""A helper that has looked for a job so many times sleeps. That takes some 0.25 ms."""
 
 _LATE: Final = 3
-"""A helper that takes this many times as long as the caller for a piece had to wait for a core."""
+"""A helper that takes this many times as long as the caller for a call had to wait for a core."""
 
 _LEAST_WAIT: Final = 1e-3
 """A shorter wait, in seconds, is no sign of busy cores."""
@@ -30,19 +39,21 @@ _LONGEST: Final = 1.0
 """The longest time, in seconds, for which a caller works alone."""
 
 
-def share(work: Work, pieces: int) -> None:
-    """Call `work` for each number below `pieces`, in the calling thread and in others.
+def share(function: int, rows: Iterable[Row]) -> None:
+    """Call a function with each of the rows, in the calling thread and in others.
 
-    As many threads work as a product of NumPy's BLAS may have. Each takes a piece when it has
-    finished one, so the caller never waits for a thread that has not begun. The call raises the
-    first error of `work`, when no thread works on a piece any more.
+    `function` is the address of a compiled function that takes a row
+    (`llvm_crew.write_row_function`), and checks nothing. As many threads work as a product of
+    NumPy's BLAS may have. Each takes a row when it has finished one, so the caller never waits for
+    a thread that has not begun. An interrupt is raised when no thread works any more. Thread-safe.
     """
-    helpers = min(blas.threads(), pieces) - 1
-    if helpers < 1:
-        for piece in range(pieces):
-            work(piece)
-    else:
-        _crew().share(work, pieces, helpers)
+    given = [[each if isinstance(each, int) else id(each) for each in row] for row in rows]
+    if not given:
+        return
+    table = np.array(given, np.int64)
+    helpers = min(blas.threads(), len(table)) - 1
+    if helpers < 1 or not _crew().share(function, table, helpers):
+        _code().alone(function, table)
 
 
 class Pauses:
@@ -58,95 +69,85 @@ class Pauses:
     def is_on(self, now: float) -> bool:
         return now < self._end
 
-    def note(self, now: float, waited: float, piece: float) -> None:
-        """Note how long a caller waited for its helpers in the end, and took for a piece."""
-        if waited <= max(_LATE * piece, _LEAST_WAIT):
+    def note(self, now: float, waited: float, call: float) -> None:
+        """Note how long a caller waited for its helpers in the end, and took for a call."""
+        if waited <= max(_LATE * call, _LEAST_WAIT):
             self._length = 0.0
             return
         self._length = min(max(2 * self._length, _PAUSE * waited), _LONGEST)
         self._end = now + self._length
 
 
-class _Crew:
-    """The helpers of a process."""
+class _Code:
+    """The compiled functions."""
 
     def __init__(self) -> None:
+        from capstan.hardware import llvm_crew  # Most programs need no LLVM.
+
+        self._engine = cpu_elementwise.compiler().engine(llvm_crew.write())  # It owns the code.
+        array, number = ctypes.py_object, ctypes.c_int64
+
+        def function(name: str, *kinds: type, result: type | None = None) -> Any:
+            signature = ctypes.CFUNCTYPE(result, *kinds)
+            return signature(self._engine.get_function_address(name))
+
+        self.open = function(llvm_crew.OPEN, array, number, array)
+        self.work = function(llvm_crew.WORK, array, result=number)
+        self.wait = function(llvm_crew.WAIT, array)
+        self.help = function(llvm_crew.HELP, array, number)
+        self.alone = function(llvm_crew.ALONE, number, array)
+        self.state = llvm_crew.SIZE, llvm_crew.CLOSED
+        self.ended = llvm_crew.ENDED
+
+
+@functools.cache
+def _code() -> _Code:
+    return _Code()
+
+
+class _Crew:
+    """The helpers of a process, which serve one caller at a time."""
+
+    def __init__(self) -> None:
+        size, closed = _code().state
+        self._state = np.zeros(size, np.int64)
+        self._state[0] = closed
+        self._is_busy = threading.Lock()
         self._threads = threads.DaemonThreads(os.cpu_count() or 1, "capstan-crew")
         self._pauses = Pauses()
+        self._asked = 0
+        """How many times a helper was asked to look for jobs."""
 
-    def share(self, work: Work, pieces: int, helpers: int) -> None:
-        job = _Job(work, pieces)
-        start = time.perf_counter()
-        if not self._pauses.is_on(start):
-            self._ask(job, helpers)
+    def share(self, function: int, table: Array, helpers: int) -> bool:
+        """Share the calls, and return True. Return False if the helpers should not be asked."""
+        if self._pauses.is_on(time.perf_counter()) or not self._is_busy.acquire(blocking=False):
+            return False
+        code = _code()
         try:
-            done = job.run()
+            code.open(self._state, function, table)
+            self._wake(helpers)
+            begin = time.perf_counter()
+            taken = code.work(self._state)
             middle = time.perf_counter()
         finally:  # also when the user interrupts the program
-            job.end()
-        job.check()
-        if 0 < done < pieces:
+            code.wait(self._state)
+            self._is_busy.release()
+        if 0 < taken < len(table):
             now = time.perf_counter()
-            self._pauses.note(now, now - middle, (middle - start) / done)
+            self._pauses.note(now, now - middle, (middle - begin) / taken)
+        return True
 
-    def _ask(self, job: "_Job", helpers: int) -> None:
-        """Ask threads to help. They treat warnings of NumPy as the caller does."""
+    def _wake(self, helpers: int) -> None:
+        """Let so many helpers look for jobs."""
         try:
-            for _ in range(helpers):
-                self._threads.start(functools.partial(contextvars.copy_context().run, job.help))
+            while self._asked - self._state[_code().ended] < helpers:
+                self._threads.start(self._help)
+                self._asked += 1
         except RuntimeError:
             pass  # The system starts no thread, so the caller works alone.
 
-
-class _Job:
-    """The pieces of one computation."""
-
-    def __init__(self, work: Work, pieces: int) -> None:
-        self._work, self._pieces = work, iter(range(pieces))
-        self._error: BaseException | None = None
-        self._helping = 0
-        """The number of helpers that may be at work."""
-        self._changed = threading.Condition()
-
-    def help(self) -> None:
-        """Work on pieces, as a helper."""
-        with self._changed:
-            self._helping += 1
-        try:
-            self.run()
-        finally:
-            with self._changed:
-                self._helping -= 1
-                self._changed.notify_all()
-
-    def run(self) -> int:
-        """Work on pieces until all are taken. Return how many this thread has taken."""
-        taken = 0
-        # `next` of a range is one step of the interpreter, so no two threads get the same piece.
-        for piece in self._pieces:
-            taken += 1
-            try:
-                if self._error is None:
-                    self._work(piece)
-            except BaseException as error:  # noqa: BLE001 - `check` raises it
-                self._error = error
-        return taken
-
-    def end(self) -> None:
-        """Let no thread take another piece, and wait for the pieces that helpers have taken."""
-        for _ in self._pieces:
-            pass
-        while self._helping:
-            try:
-                with self._changed:
-                    self._changed.wait_for(lambda: not self._helping)
-            except BaseException as error:  # noqa: BLE001 - `check` raises it
-                self._error = error  # An interrupt. Helpers still write results.
-
-    def check(self) -> None:
-        """Raise the first error."""
-        if self._error is not None:
-            raise self._error
+    def _help(self) -> None:
+        _code().help(self._state, _LOOKS)
 
 
 @functools.cache

@@ -12,8 +12,6 @@ import llvmlite.binding as llvm
 
 from capstan.hardware import llvm_expressions, llvm_python
 
-_NAME = "capstan_call"
-
 _INLINED = 50
 """The size of functions that LLVM writes into their callers. Larger ones take long to compile."""
 
@@ -29,7 +27,7 @@ class Compiled:
         Raises:
             NotCompilable: the function is not in the part of Python that can be compiled.
         """
-        module = llvm.parse_assembly(llvm_python.write(function, kinds, _NAME))
+        module = llvm.parse_assembly(llvm_python.write(function, kinds))
         target, processor, features = _target()
         # The engine owns its machine, and frees it.
         machine = target.create_target_machine(processor, features, opt=2)
@@ -44,7 +42,9 @@ class Compiled:
         signature = ctypes.CFUNCTYPE(
             ctypes.c_int64, *(ctypes.c_int64 if kind is int else ctypes.py_object for kind in kinds)
         )
-        self._call = signature(self._engine.get_function_address(_NAME))
+        self._call = signature(self._engine.get_function_address(llvm_python.NAME))
+        self.of_row: int = self._engine.get_function_address(llvm_python.OF_ROW)
+        """The address of the function that takes its arguments as a row (`llvm_crew`)."""
 
     def call(self, *arguments: Any) -> int:
         """Call the function with array objects, and integers.

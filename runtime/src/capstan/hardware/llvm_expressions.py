@@ -9,9 +9,9 @@ from llvmlite import ir
 
 WORD, BYTE, TRUTH, POINTER = ir.IntType(64), ir.IntType(8), ir.IntType(1), ir.PointerType()
 FLOATS = {4: ir.FloatType(), 8: ir.DoubleType()}
-_HEAD = object.__basicsize__
+HEAD = object.__basicsize__
 """The bytes of an array object before its first member, the address of its elements."""
-_SIZES = 16
+SIZES = 16
 """The address of the sizes follows that many bytes later (PyArrayObject in ndarraytypes.h)."""
 
 Kind = Any
@@ -38,7 +38,7 @@ def array_value(build: ir.IRBuilder, dtype: Kind, place: Any) -> ArrayValue:
 
 def elements(build: ir.IRBuilder, place: Any) -> Any:
     """Return the address of the elements of the array object at `place`."""
-    return member(build, place, _HEAD, POINTER)
+    return member(build, place, HEAD, POINTER)
 
 
 def member(build: ir.IRBuilder, place: Any, offset: int, kind: ir.Type) -> Any:
@@ -134,7 +134,7 @@ class Expressions:
     def _called(self, name: str, arguments: Sequence[Any]) -> Any:
         if name == "len":
             (array,) = arguments
-            sizes = member(self._build, array.place, _HEAD + _SIZES, POINTER)
+            sizes = member(self._build, array.place, HEAD + SIZES, POINTER)
             return self._build.load(sizes, typ=WORD)
         if name == "word":
             array, at = arguments
@@ -156,9 +156,10 @@ class Expressions:
 
     def _compare(self, operator: ast.cmpop, left: Any, right: Any) -> Any:
         sign = _SIGNS[type(operator)]
-        if left.type in FLOATS.values():
-            return self._build.fcmp_ordered(sign, left, right)
-        return self._build.icmp_signed(sign, self._as(left, WORD), self._as(right, WORD))
+        floats = [each.type for each in (left, right) if each.type in FLOATS.values()]
+        kind = floats[0] if floats else WORD
+        compare = self._build.fcmp_ordered if floats else self._build.icmp_signed
+        return compare(sign, self._as(left, kind), self._as(right, kind))
 
     def _choose(self, truth: Any, body: ast.expr, orelse: ast.expr) -> Any:
         """Write a choice without a branch: both values are computed."""

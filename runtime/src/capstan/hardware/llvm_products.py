@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 
-from capstan.hardware import llvm_expressions, llvm_tiles
+from capstan.hardware import llvm_crew, llvm_expressions, llvm_tiles
 from capstan.hardware.llvm_expressions import POINTER, WORD
 from capstan.hardware.llvm_loops import counting
 
-NAME: Final = "capstan_products"
-"""The name of the function."""
+NAME, OF_ROW = "capstan_products", "capstan_products_of_row"
+"""The names of the function, and of the one that takes its arguments as a row (`llvm_crew`)."""
 
 LOOPS: Final = ("first", "second", "third", "fourth")
 """The loops around a product, from the outermost."""
@@ -30,13 +30,15 @@ FIELDS: Final = (
     *("rows", "depth", "columns"),
     *("left_row", "left_column", "right_row", "result_row"),
     *("repeats", "repeat_left", "repeat_right"),
+    "is_first",
 )
 """The numbers that the function takes: counts, sizes, and distances in elements.
 
 It adds `first * second * third * fourth` products to the result. Each step of a loop moves each
 matrix by the distance of the loop. A left matrix has `rows` rows and `depth` columns, a right
 matrix `columns` columns, which are neighbours. Each product is the sum of `repeats` products of
-such matrices, which a tile adds up in registers.
+such matrices, which a tile adds up in registers. If `is_first` is not 0, the product is written to
+the result, whose numbers before do not matter.
 """
 
 _Numbers = Mapping[str, Any]
@@ -60,6 +62,7 @@ def write(dtype: np.dtype[Any], size: int, height: int) -> str:
     }
     _Products(build, tiles, numbers, heights).write(places, LOOPS)
     build.ret_void()
+    llvm_crew.write_row_function(module, function, OF_ROW)
     return str(module)
 
 
@@ -127,6 +130,7 @@ class _Products:
                     repeats=numbers["repeats"],
                     repeat_left=numbers["repeat_left"],
                     repeat_right=numbers["repeat_right"],
+                    is_first=numbers["is_first"],
                 )
             start = end
 

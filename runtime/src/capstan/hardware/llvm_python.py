@@ -22,7 +22,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from capstan.hardware import llvm_expressions
+from capstan.hardware import llvm_crew, llvm_expressions
 from capstan.hardware.llvm_expressions import (
     FLOATS,
     POINTER,
@@ -33,9 +33,12 @@ from capstan.hardware.llvm_expressions import (
     NotCompilable,
 )
 
+NAME, OF_ROW = "capstan_call", "capstan_call_of_row"
+"""The names of a function, and of the one that takes its arguments as a row (`llvm_crew`)."""
 
-def write(function: Callable[..., Any], kinds: Sequence[Kind], name: str) -> str:
-    """Return the text of a module of LLVM with the function, which is called `name` there.
+
+def write(function: Callable[..., Any], kinds: Sequence[Kind]) -> str:
+    """Return the text of a module of LLVM with the function, which is called `NAME` there.
 
     It takes the addresses of array objects, and integers. A list of arrays is an array of the
     addresses of array objects. The arrays are in C order.
@@ -43,15 +46,16 @@ def write(function: Callable[..., Any], kinds: Sequence[Kind], name: str) -> str
     Raises:
         NotCompilable: the function is not in the part of Python that can be compiled.
     """
-    module = ir.Module(name)
+    module = ir.Module(NAME)
     signature = ir.FunctionType(WORD, [WORD if kind is int else POINTER for kind in kinds])
-    made = ir.Function(module, signature, name)
+    made = ir.Function(module, signature, NAME)
     build = ir.IRBuilder(made.append_basic_block("begin"))
     arguments = [
         argument if kind is int else llvm_expressions.array_value(build, kind, argument)
         for kind, argument in zip(kinds, made.args, strict=True)
     ]
     build.ret(_Functions(module).call(build, function, arguments))
+    llvm_crew.write_row_function(module, made, OF_ROW)
     return str(module)
 
 

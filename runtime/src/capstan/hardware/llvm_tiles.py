@@ -29,10 +29,12 @@ _ARGUMENTS: Final = {
     "repeats": WORD,
     "repeat_left": WORD,
     "repeat_right": WORD,
+    "is_first": WORD,
 }
 """The arguments of a function: addresses, distances in elements, the number of rows of a right
 matrix, the number of columns of the result from the tile on, and the number of products that are
-added to the tile, with the distances of their matrices."""
+added to the tile, with the distances of their matrices. The last says whether the tile begins with
+zeros instead of the result."""
 
 _INT32: Final = ir.IntType(32)
 
@@ -82,7 +84,10 @@ class Tiles:
             for distance in (build.mul(given["result_row"], WORD(row)) for row in range(height))
             for start in starts
         ]
-        sums = [self._load(build, place, mask) for place in places]
+        is_first = build.icmp_signed("!=", given["is_first"], WORD(0))
+        zeros = ir.Constant(self._vector, [0.0] * self.lanes)
+        before = [self._load(build, place, mask) for place in places]
+        sums = [build.select(is_first, zeros, found) for found in before]
         sums = self._summed(build, given, lefts, starts, sums, mask)
         for place, total in zip(places, sums, strict=True):
             self._store(build, place, total, mask)

@@ -7,7 +7,8 @@ Python meanwhile. `llvm_loops` writes the loop.
 import ctypes
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -58,8 +59,15 @@ class Compiler:
     def _compile(self, program: elementwise.Program, numbers: Sequence[bool]) -> "Loop":
         return Loop(self.engine(llvm_loops.write(program, numbers, self.vector)), program)
 
-    def engine(self, text: str) -> llvm.ExecutionEngine:
-        """Return the engine that owns the functions of a module, which are compiled."""
+    def engine(
+        self, text: str, symbols: Mapping[str, int] = MappingProxyType({})
+    ) -> llvm.ExecutionEngine:
+        """Return the engine that owns the functions of a module, which are compiled.
+
+        `symbols` are the addresses of functions that the module calls.
+        """
+        for name, address in symbols.items():
+            llvm.add_symbol(name, address)
         module = llvm.parse_assembly(text)
         # The engine owns its machine, and frees it.
         machine = self._target.create_target_machine(self._processor, self._features, opt=2)

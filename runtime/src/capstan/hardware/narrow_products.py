@@ -38,6 +38,8 @@ def serves(left: Array, right: Array, threads: int) -> bool:
         and left.dtype == right.dtype
         and left.dtype.char in "fd"
         and left.dtype.isnative
+        and left.flags.aligned
+        and right.flags.aligned
         and (right.flags.c_contiguous or right.flags.f_contiguous)
         and cpu_products.is_fast()
     )

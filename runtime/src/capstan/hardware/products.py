@@ -56,19 +56,19 @@ def _is_divided(left: Any, right: Any) -> bool:
 def _divided(left: Array, right: Array, out: Array | None) -> Any:
     """Compute a product that OpenBLAS would divide."""
     count = blas.threads()
-    are_matrices = left.ndim == right.ndim == 2 and left.shape[1] == right.shape[0]
-    if are_matrices and narrow_products.serves(left, right, count):
-        return narrow_products.multiply(left, right, out)
-    if _suits_one_thread(left.shape, right.shape, count):
+    is_large = left.shape[-2] * left.shape[-1] * right.shape[-1] > _LARGE
+    if left.ndim == right.ndim == 2 and left.shape[1] == right.shape[0]:
+        if narrow_products.serves(left, right, count):
+            return narrow_products.multiply(left, right, out)
+        if is_large and shared_products.serves(left, right, count):
+            return shared_products.multiply(left, right, out)
+    if not is_large or _reads_once(left.shape, right.shape, count):
         return blas.alone(np.matmul, left, right, out)
-    if are_matrices and shared_products.serves(left, right, count):
-        return shared_products.multiply(left, right, out)
     return np.matmul(left, right, out)
 
 
-def _suits_one_thread(left: Any, right: Any, count: int) -> bool:
-    """Return whether one thread is fast enough for a product. `count` threads could share it."""
+def _reads_once(left: Any, right: Any, count: int) -> bool:
+    """Return whether a product takes about as long as to read or to write its matrices."""
     rows, depth, columns = left[-2], left[-1], right[-1]
-    size = rows * depth * columns
     uses_once = depth <= _SHALLOW or min(rows, columns) == 1
-    return bool(size <= _LARGE or (uses_once and size * count <= _LARGE_ONCE))
+    return bool(uses_once and rows * depth * columns * count <= _LARGE_ONCE)

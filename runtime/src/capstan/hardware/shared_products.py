@@ -10,20 +10,10 @@ from typing import Final
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.hardware import blas, cpu_products, crew
+from capstan.hardware import blas, cpu_blas, cpu_products, transposition
 
 _MOST_THREADS: Final = 4
 """With more cores, OpenBLAS divides its work better, and fewer of them are busy. A guess."""
-
-_PIECE: Final = 1 << 23
-"""A piece has at least so many multiplications, which take some 0.2 ms. To wake a helper takes a
-tenth of that."""
-
-_PIECES: Final = 8
-"""The most pieces. A BLAS copies parts of the matrices for each."""
-
-_EDGE: Final = 16
-"""Pieces begin at multiples of this number of rows or columns, so that their tiles are whole."""
 
 _MOST_TILED: Final = 1 << 20
 """Tiles read the right matrix again for each eight rows. A larger one leaves the cache."""
@@ -37,47 +27,53 @@ def serves(left: Array, right: Array, threads: int) -> bool:
     return (
         1 < threads <= _MOST_THREADS
         and min(len(left), right.shape[1]) > 1
+        and len(right) > 0
         and left.dtype == right.dtype
         and left.dtype.char in "fd"
         and left.dtype.isnative
+        and left.flags.aligned
+        and right.flags.aligned
+        and blas.library() is not None
     )
 
 
 def multiply(left: Array, right: Array, out: Array | None = None) -> Array:
     """Return `np.matmul(left, right, out)` for matrices that `serves` takes."""
-    rows, columns = len(left), right.shape[1]
-    result = np.empty((rows, columns), left.dtype) if out is None else out
-    is_tiled = _is_tiled(left, right, result)
-    by_rows = is_tiled or rows >= columns
-    places = _slices(rows if by_rows else columns, rows * columns * left.shape[1])
-
-    def work(number: int) -> None:
-        place = places[number]
-        if is_tiled:
-            cpu_products.multiply(left[place], right, result[place])
-        elif by_rows:
-            blas.alone(np.matmul, left[place], right, result[place])
-        else:
-            blas.alone(np.matmul, left, right[:, place], result[:, place])
-
-    crew.share(work, len(places))
-    return result
+    has_place = out is not None and out.flags.c_contiguous
+    result = out if has_place else np.empty((len(left), right.shape[1]), left.dtype)
+    assert result is not None
+    if _is_tiled(left, right):
+        lines = right if right.flags.c_contiguous else transposition.transposed(right.T)
+        cpu_products.multiply(left, lines, result)
+    else:
+        _multiply(left, right, result)
+    if out is None or has_place:
+        return result
+    np.copyto(out, result)
+    return out
 
 
-def _slices(size: int, work: int) -> list[slice]:
-    """Divide an axis of a result into pieces. The division does not depend on the machine."""
-    count = max(1, min(_PIECES, work // _PIECE))
-    each = -(-size // (count * _EDGE)) * _EDGE
-    return [slice(start, min(start + each, size)) for start in range(0, size, each)]
-
-
-def _is_tiled(left: Array, right: Array, result: Array) -> bool:
+def _is_tiled(left: Array, right: Array) -> bool:
     """Return whether tiles are as fast as a BLAS that computes a piece in one thread."""
     return (
-        right.flags.c_contiguous
-        and result.flags.c_contiguous
+        (right.flags.c_contiguous or right.flags.f_contiguous)
         and (left.flags.c_contiguous or left.flags.f_contiguous)
         and right.size <= _MOST_TILED
         and right.shape[1] >= _FEWEST_COLUMNS
         and cpu_products.is_fast()
     )
+
+
+def _multiply(left: Array, right: Array, result: Array) -> None:
+    """Write the product to `result`, which is in C order."""
+    left, right = (
+        matrix if cpu_blas.has_lines(matrix) else np.ascontiguousarray(matrix)
+        for matrix in (left, right)
+    )
+    rows, columns = result.shape
+    by_rows = rows >= columns
+    parts = cpu_products.slices(rows if by_rows else columns, result.size * len(right))
+    if by_rows:
+        cpu_blas.share([(left[part], right, result[part]) for part, _ in parts])
+    else:
+        cpu_blas.share([(left, right[:, part], result[:, part]) for part, _ in parts])

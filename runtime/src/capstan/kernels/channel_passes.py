@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.hardware import cpu_loops, crew
+from capstan.hardware import cpu_loops
 from capstan.kernels import channel_loops, sums
 from capstan.kernels.folding import repeated
 from capstan.kernels.memory import is_on_host
@@ -21,7 +21,7 @@ _LEAST_NUMBERS: Final = 1 << 15
 _LEAST_WIDTH: Final = 32
 """In shorter rows, a pass spends its time between the rows."""
 
-_PIECE: Final = 1 << 20
+_PIECE: Final = 1 << 16
 """The numbers of a piece. Each piece has sums of its own, which keeps long sums exact."""
 
 
@@ -139,18 +139,14 @@ class Passes:
         vectors: Sequence[Array],
         result_of: Callable[[int], Array],
     ) -> None:
-        run = self._loops[name].at_once()
-        assert run is not None
         count, width = matrices[0].shape
         flat = [np.ascontiguousarray(matrix).reshape(-1) for matrix in matrices]
         wide = [np.concatenate([repeated(one, matrices[0]) for one in vectors])] if vectors else []
         each = _rows(width)
-
-        def work(piece: int) -> None:
-            start = piece * each
-            run(*flat, start, min(start + each, count), width, *wide, result_of(piece))
-
-        crew.share(work, _pieces(matrices[0]))
+        self._loops[name].share(
+            (*flat, start, min(start + each, count), width, *wide, result_of(start // each))
+            for start in range(0, count, each)
+        )
 
 
 def _rows(width: int) -> int:

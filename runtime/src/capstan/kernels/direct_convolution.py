@@ -5,13 +5,15 @@ is a sum of products of such matrices with rows of the filters. Only the images 
 their padding, a piece at a time. Images have the channels behind.
 """
 
+import functools
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.hardware import cpu_products, crew
+from capstan.hardware import cpu_products
+from capstan.kernels import padding
 from capstan.kernels.convolution_geometry import Geometry
 from capstan.kernels.memory import is_on_host
 
@@ -22,10 +24,13 @@ row of windows, so the copies of windows are faster then."""
 _PIECES: Final = 16
 """A convolution has at most about so many pieces."""
 
-_PIECE: Final = 1 << 22
-"""A piece has at least so many multiplications, which take some 0.1 ms."""
+_PIECE: Final = 1 << 20
+"""A piece has at least so many multiplications, which take some 20 microseconds."""
 
-_DEEP: Final = 64
+_SUMS: Final = 8
+"""The gradient by the filters has at most about so many, which are sums of their own."""
+
+_DEEP: Final = 128
 """To load and store a tile takes little time if it is the sum over so many pixels."""
 
 _FEWEST: Final = 3
@@ -65,11 +70,11 @@ class _Piece:
         return slice(self.first_row, self.first_row + self.row_count)
 
 
-def _pieces(shape: Geometry, images: int) -> list[_Piece]:
+def _pieces(shape: Geometry, images: int, most: int) -> list[_Piece]:
     """Divide the rows of windows of all images. The division does not depend on the machine."""
     rows = shape.rows.count
     work = images * shape.pixels * shape.weights * shape.units
-    count = max(1, min(_PIECES, work // _PIECE))
+    count = max(1, min(most, work // _PIECE))
     if images >= count:
         each = -(-images // count)
         return [
@@ -86,29 +91,33 @@ def _pieces(shape: Geometry, images: int) -> list[_Piece]:
 def forward(shape: Geometry, images: Array, kernel: Array) -> Array:
     """Return the convolution of `images` with the filters `kernel`."""
     kernel = np.ascontiguousarray(kernel)
-    add = cpu_products.add_of(images.dtype)
+    padded = padding.padded(images, shape.rows, shape.columns)
     outer = (len(images), shape.rows.count, shape.columns.count, shape.units)
-    result = np.zeros(outer, images.dtype)
-    pieces = _pieces(shape, len(images))
-
-    def work(number: int) -> None:
-        piece = pieces[number]
-        padded = _padded(shape, images, piece)
-        add(padded, kernel, result[piece.images, piece.rows], _forward(shape, piece, padded))
-
-    crew.share(work, len(pieces))
+    window = _Window(shape, padded)
+    given = functools.cache(functools.partial(_forward, shape, window))
+    result = (np.empty if window.parts == 1 else np.zeros)(outer, images.dtype)
+    cpu_products.share(
+        [
+            (
+                padded[piece.images, piece.first_row * shape.rows.stride :],
+                kernel,
+                result[piece.images, piece.rows],
+                given(piece.image_count, piece.row_count),
+            )
+            for piece in _pieces(shape, len(images), _PIECES)
+        ]
+    )
     return result
 
 
-def _forward(shape: Geometry, piece: _Piece, padded: Array) -> Array:
-    """Return the numbers of the products that convolve a piece."""
-    window = _Window(shape, padded)
+def _forward(shape: Geometry, window: "_Window", images: int, rows: int) -> Array:
+    """Return the numbers of the products that convolve a piece of so many images and rows."""
     line = shape.columns.count * shape.units
     return cpu_products.numbers(
-        first=piece.image_count,
-        first_left=padded[0].size,
+        first=images,
+        first_left=window.image,
         first_result=shape.rows.count * line,
-        second=piece.row_count,
+        second=rows,
         second_left=shape.rows.stride * window.line,
         second_result=line,
         third=window.parts,
@@ -124,40 +133,45 @@ def _forward(shape: Geometry, piece: _Piece, padded: Array) -> Array:
         left_column=1,
         right_row=shape.units,
         result_row=shape.units,
+        is_first=int(window.parts == 1),
     )
 
 
 def by_filter(shape: Geometry, images: Array, slope: Array) -> Array:
     """Return the gradient by the filters, as a matrix with a row for each weight."""
     slope = np.ascontiguousarray(slope)
-    add = cpu_products.add_of(images.dtype)
-    pieces = _pieces(shape, len(images))
+    padded = padding.padded(images, shape.rows, shape.columns)
+    window = _Window(shape, padded)
+    given = functools.cache(functools.partial(_by_filter, shape, window))
+    pieces = _pieces(shape, len(images), _SUMS)
     parts = np.zeros((len(pieces), shape.weights, shape.units), images.dtype)
-
-    def work(number: int) -> None:
-        piece = pieces[number]
-        padded = _padded(shape, images, piece)
-        given = _by_filter(shape, piece, padded)
-        add(padded, slope[piece.images, piece.rows], parts[number], given)
-
-    crew.share(work, len(pieces))
+    cpu_products.share(
+        [
+            (
+                padded[piece.images, piece.first_row * shape.rows.stride :],
+                slope[piece.images, piece.rows],
+                part,
+                given(piece.image_count, piece.row_count),
+            )
+            for piece, part in zip(pieces, parts, strict=True)
+        ]
+    )
     total: Array = parts.sum(0)
     return total
 
 
-def _by_filter(shape: Geometry, piece: _Piece, padded: Array) -> Array:
+def _by_filter(shape: Geometry, window: "_Window", images: int, rows: int) -> Array:
     """Return the numbers of the products whose sum is the gradient by the filters.
 
     The left matrices are the transposed rows of windows.
     """
-    window = _Window(shape, padded)
     line = shape.columns.count * shape.units
-    together = _together(piece.row_count, shape.columns.count)
+    together = _together(rows, shape.columns.count)
     return cpu_products.numbers(
-        first=piece.image_count,
-        first_left=padded[0].size,
+        first=images,
+        first_left=window.image,
         first_right=shape.rows.count * line,
-        second=piece.row_count // together,
+        second=rows // together,
         second_left=together * shape.rows.stride * window.line,
         second_right=together * line,
         repeats=together,
@@ -183,15 +197,13 @@ def by_input(shape: Geometry, kernel: Array, slope: Array) -> Array:
     """Return the gradient by the images, for windows that are any number of pixels apart."""
     slope = np.ascontiguousarray(slope)
     turned = kernel.transpose(0, 1, 3, 2).copy()
-    add = cpu_products.add_of(slope.dtype)
     padded = shape.padded(slope, len(slope))
     # Rows of windows overlap in an image, so each piece is a whole one.
     given = _by_input(shape, padded)
 
-    def work(image: int) -> None:
-        add(slope[image], turned, padded[image], given)
-
-    crew.share(work, len(slope))
+    cpu_products.share(
+        [(one, turned, image, given) for one, image in zip(slope, padded, strict=True)]
+    )
     return np.ascontiguousarray(shape.interior(padded))
 
 
@@ -231,6 +243,8 @@ class _Window:
     """The distances in padded images, in elements, and the runs of neighbours in a window."""
 
     def __init__(self, shape: Geometry, padded: Array) -> None:
+        self.image = padded[:1].size
+        """The distance of the images."""
         self.line = padded.shape[2] * shape.depth
         """The distance of the rows of an image."""
         self.row = shape.rows.dilation * self.line
@@ -242,21 +256,3 @@ class _Window:
         """The distance of these runs."""
         self.run = shape.depth * (shape.columns.width if joined else 1)
         """The number of neighbours in a run."""
-
-
-def _padded(shape: Geometry, images: Array, piece: _Piece) -> Any:
-    """Return the rows of images below some rows of windows, with padding."""
-    top = piece.first_row * shape.rows.stride - shape.rows.before
-    reach = (shape.rows.width - 1) * shape.rows.dilation + 1
-    height = (piece.row_count - 1) * shape.rows.stride + reach
-    columns = shape.columns
-    first = max(top, 0)
-    inside = slice(first, max(first, min(top + height, shape.rows.size)))
-    is_whole = columns.padded == columns.size and height == inside.stop - inside.start
-    if is_whole and not columns.before:
-        return np.ascontiguousarray(images[piece.images, inside])
-    size = (piece.image_count, height, columns.padded, shape.depth)
-    padded = np.zeros(size, images.dtype)
-    left = slice(columns.before, columns.before + columns.size)
-    padded[:, inside.start - top : inside.stop - top, left] = images[piece.images, inside]
-    return padded

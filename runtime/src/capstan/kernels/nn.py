@@ -9,7 +9,7 @@ from capstan.core import row_programs
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.hardware import blas, products
-from capstan.kernels import integer_products, sums
+from capstan.kernels import integer_products, long_loops, sums
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, into, is_on_host, numbers
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -90,8 +90,11 @@ def _bias_add_grad(node: NodeContext) -> Function:
 def _relu(node: NodeContext) -> Function:
     # A scalar of the right dtype saves a conversion in every call.
     zero = node.output_dtypes[0].as_numpy_dtype(0)
+    loop = long_loops.LongLoop(node, long_loops.rectify)
 
     def relu(x: Array, out: Array | None = None) -> Any:
+        if x.size >= loop.least and loop.serves(x, out):
+            return loop(x, out=out)
         return np.maximum(x, zero, out=out)
 
     return relu
@@ -99,6 +102,7 @@ def _relu(node: NodeContext) -> Function:
 
 def _relu_grad(node: NodeContext) -> Function:
     zero = node.output_dtypes[0].as_numpy_dtype(0)
+    loop = long_loops.LongLoop(node, long_loops.rectified_slopes)
 
     def relu_grad(grad: Array, features: Array, out: Array | None = None) -> Array:
         if grad.shape != features.shape:
@@ -106,6 +110,8 @@ def _relu_grad(node: NodeContext) -> Function:
                 "Inputs to ReluGrad must have the same size and shape, but are "
                 f"{show(grad.shape)} and {show(features.shape)}"
             )
+        if grad.size >= loop.least and loop.serves(grad, features, out):
+            return loop(grad, features, out=out)
         out = np.empty_like(grad) if out is None else out
         np.greater(features, zero, out)
         return np.multiply(out, grad, out)

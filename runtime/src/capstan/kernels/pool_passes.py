@@ -9,7 +9,7 @@ import numpy as np
 
 from capstan.core import windows
 from capstan.core.arrays import Array
-from capstan.hardware import cpu_loops, crew
+from capstan.hardware import cpu_loops
 from capstan.kernels.memory import is_on_host
 
 _LEAST_NUMBERS: Final = 1 << 15
@@ -23,14 +23,27 @@ _PIECE: Final = 1 << 18
 
 
 def spread(
-    values: Any, largest: Any, slopes: Any, result: Any, left: Any, sizes: Any, image: int
+    values: Any, largest: Any, slopes: Any, result: Any, left: Any, sizes: Any, start: int
 ) -> int:
-    """Add the slope of each window of an image to the first of its elements that is the largest.
+    """Add the slope of each window of some images to the first of its elements that is the largest.
 
     A first element that is no number gets the slope, and so does a first element if no other can.
     `left` has a number for each channel. `sizes` has the sizes of an image, and then the count,
-    width, stride and padding of the windows over rows and over columns.
+    width, stride and padding of the windows over rows and over columns, the number of all images,
+    and of those from `start` on that the call takes.
     """
+    stop = start + sizes[12]
+    if stop > sizes[11]:
+        stop = sizes[11]
+    for image in range(start, stop):
+        spread_image(values, largest, slopes, result, left, sizes, image)
+    return 0
+
+
+def spread_image(
+    values: Any, largest: Any, slopes: Any, result: Any, left: Any, sizes: Any, image: int
+) -> int:
+    """Add the slopes of one image."""
     height = sizes[0]
     width = sizes[1]
     depth = sizes[2]
@@ -108,20 +121,16 @@ class Spread:
         self, images: Array, largest: Array, slopes: Array, axes: tuple[windows.Windows, ...]
     ) -> Array:
         """Return the gradient by the images."""
-        run = self._loop.at_once()
-        assert run is not None
         result = np.zeros(images.shape, images.dtype)
         flat = [np.ascontiguousarray(each).reshape(-1) for each in (images, largest, slopes)]
         sizes = [*images.shape[1:]]
         for axis in axes[1:3]:
             sizes += [axis.count, axis.width, axis.stride, axis.before]
-        numbers, out = np.array(sizes, np.int64), result.reshape(-1)
         each = max(1, _PIECE // images[0].size)
-
-        def work(piece: int) -> None:
-            left = np.empty(images.shape[3], images.dtype)
-            for image in range(piece * each, min((piece + 1) * each, len(images))):
-                run(*flat, out, left, numbers, image)
-
-        crew.share(work, -(-len(images) // each))
+        numbers = np.array([*sizes, len(images), each], np.int64)
+        lefts = np.empty((len(images), images.shape[3]), images.dtype)
+        self._loop.share(
+            (*flat, result.reshape(-1), lefts[start], numbers, start)
+            for start in range(0, len(images), each)
+        )
         return result
