@@ -194,7 +194,8 @@ def test_a_foreground_deletion_of_a_job_waits_for_its_pods(story: Story) -> None
     wait.until(
         lambda: all(pod["metadata"].get("deletionTimestamp") for pod in story.pods().values())
     )
-    assert story.find_job() is not None
+    status = story.until(lambda status: status["phase"] == "Suspended")
+    assert condition(status, "Suspended")["reason"] == "Suspending"
     assert len(story.pods()) == 3
     story.kubelet.resume()
     wait.until(lambda: story.find_job() is None)

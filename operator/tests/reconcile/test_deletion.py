@@ -10,6 +10,7 @@ from capstan_operator.reconcile.actions import StartTask
 from capstan_operator.reconcile.policies import deletion
 
 HELD = ("example.com/archive",)
+FOREGROUND = ("foregroundDeletion",)
 
 
 def deleted(world: World) -> World:
@@ -30,6 +31,18 @@ def test_the_tasks_of_a_deleted_job_are_stopped_and_the_status_says_why() -> Non
     assert world.status.summary.reason == f"no task runs: {line}"
     assert world.reasons == ["Running", "Suspending", "Suspended"]
     assert [str(action.task) for action in world.done[3:]] == ["worker-1", "worker-0", "ps-0"]
+
+
+def test_a_job_that_is_deleted_in_the_foreground_shows_the_end_of_its_tasks() -> None:
+    world = World(make_job(), pods=True).settle()
+    world.held_by = FOREGROUND
+    world.settle()
+    assert set(world.states().values()) == {"Stopped"}
+    line = "the job is being deleted, and is gone when its tasks have ended"
+    assert suspension(world) == ("True", "DeletedInForeground", line)
+    assert [news.message for news in world.news if news.reason == "Suspending"] == [line]
+    world.held_by = (*HELD, *FOREGROUND)
+    assert suspension(world.settle())[2].endswith("waits for its finalizers: example.com/archive")
 
 
 def test_a_failure_of_a_deleted_job_is_shown_and_starts_nothing() -> None:
@@ -71,16 +84,15 @@ def test_a_finished_job_that_is_deleted_is_not_deleted_again() -> None:
         ({"finalizers": list(HELD)}, (), False),
         ({"deletionTimestamp": "2026-11-02T10:00:00Z"}, (), True),
         ({"deletionTimestamp": "2026-11-02T10:00:00Z", "finalizers": list(HELD)}, HELD, False),
-        *(
-            (
-                {
-                    "deletionTimestamp": "2026-11-02T10:00:00Z",
-                    "finalizers": [*HELD, garbage_collector],
-                },
-                (),
-                True,
-            )
-            for garbage_collector in ("foregroundDeletion", "orphan")
+        (
+            {"deletionTimestamp": "2026-11-02T10:00:00Z", "finalizers": [*HELD, "orphan"]},
+            (),
+            True,
+        ),
+        (
+            {"deletionTimestamp": "2026-11-02T10:00:00Z", "finalizers": list(FOREGROUND)},
+            FOREGROUND,
+            False,
         ),
     ],
 )

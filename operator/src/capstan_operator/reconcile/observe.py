@@ -165,5 +165,5 @@ class Observed:
     reported_at: datetime | None = None
     """When `progress` was observed."""
     held_by: tuple[str, ...] = ()
-    """The finalizers that hold the job, if it is deleted. Its tasks are stopped as if it were
-    suspended, and never start again."""
+    """The finalizers that hold the job, if it is deleted (`policies.deletion`). Its tasks are
+    stopped as if it were suspended, and never start again."""

@@ -151,8 +151,7 @@ def _suspend(this: Pass, updated: Status, why: suspend.Why) -> Plan:
     if moved.remaining:
         after = aggregate.suspending(stopped, moved.remaining, this.now)
         if this.before.phase is not Phase.SUSPENDED:
-            line = f"{why.line}; the tasks are stopped, the parameter servers last"
-            news = (*news, Announce(NewsType.NORMAL, "Suspending", line))
+            news = (*news, Announce(NewsType.NORMAL, "Suspending", suspend.begun(why)))
     else:
         after = aggregate.suspended(stopped, why.reason, why.line, this.now)
         if not _is_suspended(this.before):

@@ -1,6 +1,6 @@
 """Suspend a job, and resume it: `spec.suspend`, or an interrupt of `capstanctl` and its next run.
 
-A deleted job that a finalizer holds is suspended too. It never resumes, because a deletion cannot
+A deleted job that still exists is suspended too. It never resumes, because a deletion cannot
 be undone.
 
 Rule 1: a final status does not change, and neither does a task that succeeded.
@@ -16,10 +16,11 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Restarts, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import aggregate, rows
 from capstan_operator.reconcile.observe import Observed
-from capstan_operator.reconcile.policies import epoch
+from capstan_operator.reconcile.policies import deletion, epoch
 
 INTERRUPTED = "Interrupted"
 DELETED = "Deleted"
+FOREGROUND = "DeletedInForeground"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,20 @@ class Why:
 def requested(job: TrainingJob, observed: Observed) -> Why | None:
     """Return why no task of the job may run, or None if tasks may run."""
     if observed.held_by:
-        holders = ", ".join(observed.held_by)
-        return Why(DELETED, f"the job is being deleted, and waits for its finalizers: {holders}")
+        others = ", ".join(name for name in observed.held_by if name != deletion.FOREGROUND)
+        if not others:
+            return Why(
+                FOREGROUND, "the job is being deleted, and is gone when its tasks have ended"
+            )
+        return Why(DELETED, f"the job is being deleted, and waits for its finalizers: {others}")
     return Why("Requested", "spec.suspend is true") if job.spec.suspend else None
+
+
+def begun(why: Why) -> str:
+    """Return the news that the tasks are being stopped."""
+    if why.reason == FOREGROUND:
+        return why.line  # Kubernetes stops them all at once.
+    return f"{why.line}; the tasks are stopped, the parameter servers last"
 
 
 def suspended(
