@@ -22,6 +22,7 @@ def screen(shown: Job) -> list[str]:
             "security context",
         ),
         ('pods "d-ps-0" is forbidden: exceeded quota: few', "kubectl describe quota -n team-a"),
+        ('pods "d-ps-0" is forbidden: failed quota: q: must specify limits.cpu', "LimitRange"),
         ("maximum memory usage per Container is 1Gi", "kubectl describe limits -n team-a"),
         ('serviceaccount "x" not found', "create what the message does not find"),
     ],

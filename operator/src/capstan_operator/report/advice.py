@@ -47,8 +47,9 @@ _CONDITIONS = {
     "lasts, find out which program changes it.",
     observe.NETWORK_POLICY_MISSING: "Let the operator create NetworkPolicies, or change the quota, "
     "policy or webhook that the message names. The operator tries again.",
-    observe.VOLUME_CLAIM_MISSING: "Let the operator create PersistentVolumeClaims, or change the "
-    "quota, policy or webhook that the message names. The operator tries again.",
+    observe.VOLUME_CLAIM_MISSING: "If the claim is being deleted, suspend the job until no task "
+    "uses it. Otherwise let the operator create PersistentVolumeClaims, or change the quota, "
+    "policy or webhook that the message names. The operator tries again.",
     observe.CERTIFICATES_MISSING: "Let the operator read and write Secrets (rbac.secrets in its "
     "chart), or change the quota, policy or webhook that the message names. The operator tries "
     "again.",

@@ -12,6 +12,8 @@ _CURES = {
     "template, or let the namespace enforce another level",
     "exceeded quota": "free a part of the quota that the message names, or raise it: kubectl "
     "describe quota{flags}",
+    " must specify ": "let the template name the requests and limits that the message lists, or "
+    "let a LimitRange of the namespace set them",
     " usage per ": "let the template keep the limits of the namespace, or change these: kubectl "
     "describe limits{flags}",
 }
