@@ -5,6 +5,7 @@ import errno
 import itertools
 import os
 import pathlib
+import re
 import stat
 import threading
 
@@ -126,6 +127,20 @@ def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: pathlib.Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(errors.FailedPreconditionError, match="file"):
         write(tmp_path / "file" / "b", x=1)
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_none(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, call, fail)
+    name = re.escape(str(tmp_path / "b.data-00000-of-00001"))
+    with pytest.raises(errors.ResourceExhaustedError, match=f"^{name}; No space left on device$"):
+        write(tmp_path / "b", x=1)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_merge_makes_one_bundle_and_deletes_the_parts(tmp_path: pathlib.Path):

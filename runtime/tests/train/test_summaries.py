@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -149,6 +150,16 @@ def test_a_writer_refuses_values_of_other_types(tmp_path: pathlib.Path) -> None:
         writer.add_run_metadata(tf.RunMetadata(), "same")
         with pytest.raises(ValueError, match="tag was already used for this event type"):
             writer.add_run_metadata(tf.RunMetadata(), "same")
+
+
+def test_a_full_disk_is_an_error_that_names_the_file(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_file, "new_file", lambda *_: "/dev/full")
+    before = threading.enumerate()
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=r"^/dev/full; No space left on"):
+        event_file.EventFileWriter(tmp_path)
+    assert threading.enumerate() == before
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,10 @@ A bundle `model.ckpt-7` is an index, `model.ckpt-7.index`, and the bytes of the 
 `model.ckpt-7.data-00000-of-00002` and so on. `bundle_writer` writes bundles.
 """
 
-import contextlib
 import functools
 import glob
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -183,24 +182,3 @@ def crc_of_lengths(lengths: Sequence[int]) -> int:
     # TensorFlow includes a length as an integer of four bytes, or of eight if it needs more.
     packed = (struct.pack("<I" if length < 1 << 32 else "<Q", length) for length in lengths)
     return crc32c.extend(0, b"".join(packed))
-
-
-@contextlib.contextmanager
-def translated(prefix: str) -> Iterator[None]:
-    """Turn an OSError in the block into TensorFlow's error, which names the file or `prefix`."""
-    try:
-        yield
-    except OSError as error:
-        raise _from_os(error, prefix) from error
-
-
-def _from_os(error: OSError, path: str) -> errors.OpError:
-    kinds: Mapping[type[OSError], type[errors.OpError]] = {
-        FileNotFoundError: errors.NotFoundError,
-        PermissionError: errors.PermissionDeniedError,
-        FileExistsError: errors.FailedPreconditionError,
-        NotADirectoryError: errors.FailedPreconditionError,
-        IsADirectoryError: errors.FailedPreconditionError,
-    }
-    kind = kinds.get(type(error), errors.UnknownError)
-    return kind(None, None, f"{error.filename or path}; {error.strerror or error}")

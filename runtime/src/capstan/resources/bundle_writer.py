@@ -41,12 +41,11 @@ def write(prefix: str, pieces: Iterable[Piece]) -> None:
         PermissionDeniedError, NotFoundError, ...: the operating system refused a call.
     """
     entries: dict[bytes, bundle_entry.Entry] = {}
-    with bundle.translated(prefix):
-        durable.make_folder_of(prefix)
-        with durable.replacing(bundle.data_file(prefix, 0, 1)) as file:
-            for piece in pieces:
-                _add(entries, piece, _write_tensor(file, piece.value))
-        _write_index(prefix, 1, entries)
+    durable.make_folder_of(prefix)
+    with durable.replacing(bundle.data_file(prefix, 0, 1)) as file:
+        for piece in pieces:
+            _add(entries, piece, _write_tensor(file, piece.value))
+    _write_index(prefix, 1, entries)
 
 
 def merge(prefixes: Sequence[str], destination: str, *, delete_folders: bool) -> None:
@@ -70,14 +69,13 @@ def merge(prefixes: Sequence[str], destination: str, *, delete_folders: bool) ->
                 )
             entries[key] = _joined(entries.get(key), entry, first_shard=len(moves))
         moves += [bundle.data_file(prefix, shard, part.shards) for shard in range(part.shards)]
-    with bundle.translated(destination):
-        durable.make_folder_of(destination)
-        for shard, source in enumerate(moves):
-            durable.move(source, bundle.data_file(destination, shard, len(moves)))
-        durable.sync_folder_of(destination)
-        _write_index(destination, len(moves), entries)
-        for prefix in prefixes:
-            durable.remove(bundle.index_file(prefix))
+    durable.make_folder_of(destination)
+    for shard, source in enumerate(moves):
+        durable.move(source, bundle.data_file(destination, shard, len(moves)))
+    durable.sync_folder_of(destination)
+    _write_index(destination, len(moves), entries)
+    for prefix in prefixes:
+        durable.remove(bundle.index_file(prefix))
     if delete_folders:
         for folder in {file_names.folder_of(prefix) for prefix in prefixes}:
             # Another saver may keep its parts in the same folder, which is then not empty. Object

@@ -3,6 +3,8 @@
 A store that has a URL, such as `s3://`, cannot rename a file over another one and cannot sync a
 file. There, a file is written to this machine first and then uploaded. Object stores show an
 object only after its upload is complete, and keep it then.
+
+Errors are those of `files`: a full disk, for example, raises ResourceExhaustedError.
 """
 
 import contextlib
@@ -27,16 +29,25 @@ def replacing(name: str) -> Iterator[IO[bytes]]:
     Blocks until the disk or the store has the data.
 
     Raises:
-        OSError: the file cannot be written, synced or renamed.
-        OpError: the store has refused the file.
+        OpError: the file cannot be written, synced or renamed, or the store has refused it.
     """
     path = file_names.local_path(name)
-    if path is None:
-        with tempfile.NamedTemporaryFile(prefix="capstan-") as content:
-            yield content.file
-            content.flush()
-            files.of(name).upload(content.name, name)
-        return
+    with files.translated(name), _renaming(path) if path is not None else _uploading(name) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def _uploading(name: str) -> Iterator[IO[bytes]]:
+    """Upload a temporary file to a store when the block ends."""
+    with tempfile.NamedTemporaryFile(prefix="capstan-") as content:
+        yield content.file
+        content.flush()
+        files.of(name).upload(content.name, name)
+
+
+@contextlib.contextmanager
+def _renaming(path: str) -> Iterator[IO[bytes]]:
+    """Rename a temporary file of this machine when the block ends."""
     temporary = f"{path}.tempstate{secrets.token_hex(8)}"
     try:
         with open(temporary, "xb") as file:
@@ -47,20 +58,20 @@ def replacing(name: str) -> Iterator[IO[bytes]]:
     except BaseException:
         pathlib.Path(temporary).unlink(missing_ok=True)
         raise
-    sync_folder_of(path)
+    _sync_folder_of(path)
 
 
 def move(old: str, new: str) -> None:
     """Rename a file within a file system. `sync_folder_of` then makes sure of its name.
 
     Raises:
-        OSError: the file cannot be renamed.
-        OpError: the store has refused to copy or to delete the file.
+        OpError: the file cannot be renamed, or the store has refused to copy or to delete it.
     """
     source, target = file_names.local_path(old), file_names.local_path(new)
     if source is None or target is None:
         files.of(old).move_file(old, new)
-    else:
+        return
+    with files.translated(old):
         os.replace(source, target)
 
 
@@ -68,12 +79,12 @@ def remove(name: str) -> None:
     """Delete a file. A missing file is not an error.
 
     Raises:
-        OSError: the file cannot be deleted.
-        OpError: the store has refused to delete the file.
+        OpError: the file cannot be deleted.
     """
     path = file_names.local_path(name)
     if path is not None:
-        pathlib.Path(path).unlink(missing_ok=True)
+        with files.translated(name):
+            pathlib.Path(path).unlink(missing_ok=True)
         return
     with contextlib.suppress(errors.NotFoundError):
         files.of(name).remove(name)
@@ -83,8 +94,7 @@ def make_folder_of(name: str) -> None:
     """Create the folder of a file, with its parents, and wait until their names are on the disk.
 
     Raises:
-        OSError: a folder cannot be created or synced.
-        OpError: the store has refused to create the folder.
+        OpError: a folder cannot be created or synced.
     """
     path = file_names.local_path(name)
     if path is None:
@@ -92,7 +102,9 @@ def make_folder_of(name: str) -> None:
         return
     folder = pathlib.Path(file_names.folder_of(path))  # "folder/" is the name of a file in it.
     missing = [new for new in (folder, *folder.parents) if not new.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
+    # If a file has the name of the folder, the error is that of the file in the folder.
+    with files.translated(str(folder)), contextlib.suppress(FileExistsError):
+        folder.mkdir(parents=True, exist_ok=True)
     for new in missing:
         sync_folder_of(str(new))
 
@@ -101,11 +113,15 @@ def sync_folder_of(name: str) -> None:
     """Wait until the names in the folder of a file are on the disk. A store needs no wait.
 
     Raises:
-        OSError: the folder cannot be opened or synced.
+        OpError: the folder cannot be opened or synced.
     """
     path = file_names.local_path(name)
-    if path is None:
-        return
+    if path is not None:
+        with files.translated(os.path.dirname(path)):
+            _sync_folder_of(path)
+
+
+def _sync_folder_of(path: str) -> None:
     descriptor = os.open(pathlib.Path(path).parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

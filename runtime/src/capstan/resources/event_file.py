@@ -5,6 +5,7 @@ of the format.
 """
 
 import atexit
+import contextlib
 import itertools
 import os
 import queue
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from capstan import errors
 from capstan.core import tfrecord
 from capstan.resources import files, uploads
 
@@ -28,7 +30,8 @@ class EventFileWriter:
     The folder is made if it does not exist. `logdir` may be a URL such as `s3://bucket/logs`. The
     store then has the events of the last flush.
 
-    If the file cannot be written, `add_event`, `flush` and `close` raise the error.
+    If the file cannot be written, the constructor, `add_event`, `flush` and `close` raise the
+    OpError, such as ResourceExhaustedError for a full disk.
     """
 
     def __init__(
@@ -44,17 +47,23 @@ class EventFileWriter:
         self._suffix = filename_suffix or ""
         self._lock = threading.Lock()
         files.of(self._logdir).make_folders(self._logdir or ".")
+        self._is_open = False
         self._open()
 
     def _open(self) -> None:
         name = new_file(self._logdir, self._suffix)
         self._thread = _Thread(uploads.create(name), self._max_queue, self._flush_secs)
+        self._thread.start()
+        try:
+            self._thread.put(version_record())
+            self._thread.flush()
+        except errors.OpError:
+            with contextlib.suppress(errors.OpError):
+                self._thread.finish()
+            raise
         self._is_open = True
         # Programs often end without closing their writer.
         atexit.register(self.close)
-        self._thread.start()
-        self._thread.put(version_record())
-        self._thread.flush()
 
     def get_logdir(self) -> str:
         """Return the folder of the file."""

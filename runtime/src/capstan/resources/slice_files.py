@@ -51,10 +51,9 @@ def write(path: str, pieces: Iterable[bundle_writer.Piece]) -> None:
         number = dtypes.as_dtype(piece.value.dtype).as_datatype_enum
         listed[piece.name] = saved_slices.Listed(piece.name, number, shape, (*earlier, extents))
     table[saved_slices.LIST_KEY] = saved_slices.encode_list(listed.values())
-    with bundle.translated(path):
-        durable.make_folder_of(path)
-        with durable.replacing(path) as file:
-            file.write(sstable.encode(table))
+    durable.make_folder_of(path)
+    with durable.replacing(path) as file:
+        file.write(sstable.encode(table))
 
 
 class SliceFiles:

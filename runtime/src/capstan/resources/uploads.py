@@ -1,13 +1,13 @@
 """Files that grow, in stores that show a file only after its upload, such as `s3://`."""
 
 import tempfile
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from capstan.resources import file_names, files
 
 
 class GrowingFile(Protocol):
-    """A new file. Not thread-safe."""
+    """A new file. Its methods raise the errors of `files`. Not thread-safe."""
 
     def write(self, content: bytes, /) -> object:
         """Append bytes."""
@@ -27,7 +27,27 @@ def create(name: str) -> GrowingFile:
     """
     if file_names.local_path(name) is None:
         return _Upload(name)
-    return files.open_file(name, "wb")
+    return _Local(name, files.open_file(name, "wb"))
+
+
+class _Local:
+    """A file of this machine."""
+
+    def __init__(self, name: str, file: BinaryIO) -> None:
+        self._name = name
+        self._file = file
+
+    def write(self, content: bytes) -> None:
+        with files.translated(self._name):
+            self._file.write(content)
+
+    def flush(self) -> None:
+        with files.translated(self._name):
+            self._file.flush()
+
+    def close(self) -> None:
+        with files.translated(self._name):
+            self._file.close()
 
 
 class _Upload:
@@ -39,12 +59,14 @@ class _Upload:
         self._has_grown = True
 
     def write(self, content: bytes) -> None:
-        self._copy.write(content)
+        with files.translated(self._copy.name):
+            self._copy.write(content)
         self._has_grown = True
 
     def flush(self) -> None:
         if self._has_grown:
-            self._copy.flush()
+            with files.translated(self._copy.name):
+                self._copy.flush()
             files.of(self._name).upload(self._copy.name, self._name)
             self._has_grown = False
 

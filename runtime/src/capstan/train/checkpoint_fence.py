@@ -39,7 +39,7 @@ class CheckpointFence:
         replaces it.
 
         Raises:
-            OSError, OpError: the folder or the file cannot be written.
+            OpError: the folder or the file cannot be written.
         """
         caller = identity.of_process()
         if caller is None:

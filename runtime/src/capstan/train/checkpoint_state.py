@@ -87,7 +87,7 @@ def update_checkpoint_state(
 
     Raises:
         RuntimeError: the newest checkpoint would have the name of the state file.
-        OSError, OpError: the file cannot be written. The old file is then unchanged.
+        OpError: the file cannot be written. The old file is then unchanged.
     """
     state_path = checkpoint_filename(save_dir, latest_filename)
     newest, paths = model_checkpoint_path, list(all_model_checkpoint_paths or ())

@@ -195,7 +195,7 @@ def write(filename: str, meta: Any, *, as_text: bool = False) -> None:
     disk.
 
     Raises:
-        OSError, OpError: the file cannot be written. An existing file is then unchanged.
+        OpError: the file cannot be written. An existing file is then unchanged.
     """
     from google.protobuf import text_format
 
@@ -234,7 +234,7 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     The folder is made if it does not exist. The call blocks until the file is on the disk.
 
     Raises:
-        OSError, OpError: the file cannot be written. An existing file is then unchanged.
+        OpError: the file cannot be written. An existing file is then unchanged.
     """
     is_graph = isinstance(graph_or_graph_def, graphs.Graph)
     message = graph_or_graph_def.as_graph_def() if is_graph else graph_or_graph_def

@@ -230,7 +230,7 @@ class Saver:
 
         Raises:
             FailedPreconditionError: another process claimed the folder since the first call.
-            OSError: the claim cannot be written.
+            OpError: the claim cannot be written.
         """
         if self._fence is None:
             self._fence = checkpoint_fence.CheckpointFence.of_process(folder)

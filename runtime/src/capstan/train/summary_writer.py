@@ -124,7 +124,7 @@ class FileWriter(SummaryToEventTransformer):
 
     A thread of the writer writes the file. `max_queue` events may wait for the thread; then
     `add_summary` and the other methods block. The thread flushes the file every `flush_secs`
-    seconds, when there are new events. If the file cannot be written, the methods raise an OSError.
+    seconds, when there are new events. If the file cannot be written, the methods raise an OpError.
 
     With a `session`, the task of the session writes the file (`SessionEventWriter`). The session
     must be open until the writer is closed.
