@@ -19,6 +19,7 @@ _CELLS = {
     "rnn_frequencies": ("TimeFreqLSTMCell",),
     "rnn_grids": ("BidirectionalGridLSTMCell", "GridLSTMCell"),
     "rnn_lstms": ("CoupledInputForgetGateLSTMCell", "GLSTMCell", "LayerNormLSTMCell"),
+    "rnn_minimal": ("CFNCell", "MinimalRNNCell"),
     "rnn_phased": ("PhasedLSTMCell",),
     "rnn_stacks": ("stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn"),
     "rnn_weight_norm": ("WeightNormLSTMCell",),
