@@ -270,3 +270,19 @@ def test_a_program_compares_the_cardinality_of_a_dataset() -> None:
     with tf.Session() as session:
         assert session.run(cardinality.cardinality(endless)) == cardinality.INFINITE
         assert session.run(cardinality.cardinality(filtered)) == cardinality.UNKNOWN
+
+
+def test_a_function_with_the_name_of_an_op_takes_its_own_arguments() -> None:
+    from capstan.python.ops import array_ops, gen_array_ops, logging_ops, random_ops
+
+    assert logging_ops.print_v2 is tf.print
+    assert logging_ops.scalar_summary is tf.contrib.deprecated.scalar_summary
+    padded = array_ops.pad_v2([[1]], [[0, 0], [1, 1]], constant_values=7)
+    rows = array_ops.gather_v2([[1, 2], [3, 4]], [[1], [0]], axis=1, batch_dims=1)
+    counts = random_ops.random_poisson_v2([3], 2.0)
+    # A generated function takes the inputs of the op.
+    raw = gen_array_ops.pad_v2([[1]], [[0, 0], [1, 1]], 8)
+    with tf.Session() as session:
+        found = session.run([padded, rows, raw])
+    assert [each.tolist() for each in found] == [[[7, 1, 7]], [[2], [3]], [[8, 1, 8]]]
+    assert (counts.dtype, counts.shape.as_list()) == (tf.float32, [3])

@@ -1,7 +1,7 @@
 """The modules of `tensorflow.python.ops`: where Capstan has their names."""
 
 from capstan.core import alias
-from capstan.python import lookups
+from capstan.python import functions, lookups
 
 _TF = "capstan"
 _NODES = "capstan.api.control_flow_nodes"
@@ -122,7 +122,7 @@ _GENERATED = (
 )
 
 OPS: dict[str, alias.Homes] = {
-    **dict.fromkeys(_OPS, (_TF, lookups.op)),
+    **dict.fromkeys(_OPS, (_TF, functions.TABLE, lookups.op)),
     "control_flow_ops": (lookups.hidden(_NODES), _NODES, _TF, lookups.op),
     "batch_ops": (
         {"batch_function": "capstan.api.batching.nondifferentiable_batch_function"},
@@ -140,8 +140,8 @@ OPS: dict[str, alias.Homes] = {
     "critical_section_ops": ("capstan.api.critical_section",),
     "boosted_trees_ops": ("capstan.api.boosted_trees", lookups.tree_op, lookups.op),
     "ctc_ops": ("capstan.api.ctc_ops", "capstan.api.ctc_dense", lookups.op),
-    "parsing_ops": ({"decode_raw_v1": "capstan.decode_raw"}, _TF, lookups.op),
-    "random_ops": (_TF, "capstan.api.random_ops", lookups.op),
+    "parsing_ops": (*({"decode_raw_v1": "capstan.decode_raw"}, _TF, functions.TABLE, lookups.op),),
+    "random_ops": (_TF, "capstan.api.random_ops", functions.TABLE, lookups.op),
     "sparse_ops": (
         _TF,
         "capstan.api.sparse_cross_ops",
@@ -153,7 +153,7 @@ OPS: dict[str, alias.Homes] = {
     "clustering_ops": ("capstan.api.clustering", lookups.op),
     "script_ops": (
         {"_py_funcs": "capstan.resources.python_functions.FUNCTIONS"},
-        *(_TF, lookups.op),
+        *(_TF, functions.TABLE, lookups.op),
     ),
     "tensor_array_grad": (lookups.hidden("capstan.framework.ops.tensor_array"),),
     "variable_scope": (
@@ -189,7 +189,7 @@ OPS: dict[str, alias.Homes] = {
     ),
     **{f"ragged.{name}": homes for name, homes in _RAGGED_MODULES.items()},
     "bitwise_ops": ("capstan.api.bitwise", lookups.op),
-    "image_ops": ("capstan.api.image", lookups.op),
+    "image_ops": ("capstan.api.image", functions.TABLE, lookups.op),
     **{f"linalg.{name}": ("capstan.api.linear_operators",) for name in _OPERATORS},
     "linalg.linalg": _LINALG,
     "linalg.linalg_impl": _LINALG,
@@ -252,7 +252,11 @@ OPS: dict[str, alias.Homes] = {
     "metrics_impl": ("capstan.api.metrics",),
     "nn": ("capstan.api.nn",),
     "nn_impl": ({"normalize": "capstan.linalg.normalize"}, "capstan.api.nn", _TF),
-    "nn_ops": ("capstan.api.prepared_convolution", "capstan.api.nn", lookups.op),
+    "nn_ops": (
+        *("capstan.api.prepared_convolution", "capstan.api.nn"),
+        functions.TABLE,
+        lookups.op,
+    ),
     **dict.fromkeys(_NN, ("capstan.api.nn", _TF)),
     "rnn": ({"rnn_cell_impl": "capstan.python.ops.rnn_cell_impl"}, "capstan.api.nn", _TF),
     "init_ops": _INITIALIZERS,
@@ -260,7 +264,7 @@ OPS: dict[str, alias.Homes] = {
     "initializers_ns": ("capstan.initializers",),
     "losses.losses_impl": ("capstan.api.losses",),
     "losses.util": ("capstan.api.losses",),
-    "image_ops_impl": ("capstan.api.image", lookups.op),
+    "image_ops_impl": ("capstan.api.image", functions.TABLE, lookups.op),
     "rnn_cell": ("capstan.api.rnn",),
     "rnn_cell_impl": (
         {
