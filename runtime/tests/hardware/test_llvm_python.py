@@ -41,16 +41,18 @@ def operate(results: Any, x: int, y: int) -> int:
     results[10] = x == y
     results[11] = not x >= y
     results[12] = (x > y) + (x != y)
+    results[13] = min(x, y)
+    results[14] = max(x, y)
     return len(results)
 
 
 @given(WORDS, WORDS)
 @example(-(2**63), -1)
 def test_words_are_signed_and_wrap_around(x: int, y: int) -> None:
-    expected: list[int] = [0] * 13
+    expected: list[int] = [0] * 15
     operate(expected, x, y)
-    found = np.zeros(13, np.int64)
-    assert compiled(operate, found, x, y) == 13
+    found = np.zeros(15, np.int64)
+    assert compiled(operate, found, x, y) == 15
     assert found.tolist() == [signed(int(each)) for each in expected]
 
 
@@ -242,6 +244,24 @@ def test_a_loop_is_compiled_when_its_calls_have_cost_as_much_as_its_compilation(
     assert found == [None] * 4
     assert loop.after(0) is not None
     assert loop.after(0)(np.array([1, 2, 3], np.uint8), 0, 1) == 2
+
+
+def test_threads_share_calls_of_a_loop() -> None:
+    numbers = np.ones((20, 3), np.float32)
+    factors = np.array([2, 5, 7], np.float32)
+    cpu_loops.Loop(scale).share((row, factors, at + 1) for at, row in enumerate(numbers))
+    expected = [[1.0, 1.0, 1.0] for _ in numbers]
+    for at, row in enumerate(expected):
+        scale(row, factors, at + 1)
+    np.testing.assert_allclose(numbers, expected, rtol=1e-6)
+
+
+def test_shared_arrays_that_a_loop_would_misread_are_refused() -> None:
+    loop, factors = cpu_loops.Loop(scale), np.ones(2)
+    with pytest.raises(ValueError, match="the loop takes no array of"):
+        loop.share([(np.zeros(4), factors, 1), (np.zeros((4, 2))[:, 1], factors, 1)])
+    with pytest.raises(ValueError, match="must take arguments of the same types"):
+        loop.share([(np.zeros(4), factors, 1), (np.zeros(4, np.float32), factors, 1)])
 
 
 def test_a_function_stays_while_a_thread_may_be_in_it() -> None:

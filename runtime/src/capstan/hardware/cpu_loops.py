@@ -89,8 +89,11 @@ class Loop:
         The results are dropped. `at_once` must have returned a loop.
         """
         prepared = [self._prepared(arguments) for arguments in calls]
-        if prepared:
-            crew.share(prepared[0][0].of_row, [passed for _, passed in prepared])
+        functions = {compiled.of_row for compiled, _ in prepared}
+        if len(functions) > 1:
+            raise ValueError("calls that threads share must take arguments of the same types")
+        for of_row in functions:
+            crew.share(of_row, [passed for _, passed in prepared])
 
     def _call(self, *arguments: Any) -> int:
         compiled, passed = self._prepared(arguments)

@@ -140,6 +140,9 @@ class Expressions:
             array, at = arguments
             place = self._build.gep(array.elements, [at], source_etype=BYTE)
             return self._build.load(place, typ=WORD, align=1)
+        if name in _EXTREMES:
+            left, right = arguments
+            return self._build.select(self._compare(_EXTREMES[name], right, left), right, left)
         function = self._function.__globals__[name]
         return self._write_call(self._build, function, arguments)
 
@@ -188,6 +191,7 @@ _OF_WORDS = {
     ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "lshr",
 }  # fmt: skip
 _OF_FLOATS = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
+_EXTREMES = {"min": ast.Lt(), "max": ast.Gt()}
 _SIGNS = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip

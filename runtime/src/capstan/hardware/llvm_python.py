@@ -9,7 +9,7 @@ its first value:
 * Floating-point numbers have the precision of their arrays. An integer beside one is converted.
 * The statements are assignments, `if`, `while`, `for` over `range`, `continue`, `break` and
   `return`. A function may call others, and may return several integers.
-* `x if test else y` computes both `x` and `y`.
+* `x if test else y` computes both `x` and `y`. `min` and `max` take two numbers of one kind.
 
 `core.words.word` is one instruction.
 """

@@ -42,9 +42,7 @@ def transpose(matrix: Any, result: Any, columns: int, start: int, stop: int) -> 
     rows = len(matrix)
     first = start
     while first < stop:
-        last = first + _TOGETHER
-        if last > stop:
-            last = stop
+        last = min(first + _TOGETHER, stop)
         for column in range(columns):
             for row in range(first, last):
                 result[column * rows + row] = matrix[row * columns + column]

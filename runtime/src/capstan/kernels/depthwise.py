@@ -1,7 +1,8 @@
 """Kernels of convolutions that filter each channel by itself (core/kernels/depthwise_conv_op.cc).
 
-On the host, one call of `einsum` computes an image. Its inner loop multiplies and adds the numbers
-of a whole row of pixels. Other memory and other types take a product for each weight.
+On the host, compiled loops compute large images (`depthwise_passes`). For others, one call of
+`einsum` computes an image. Its inner loop multiplies and adds the numbers of a whole row of pixels.
+Other memory and other types take a product for each weight.
 """
 
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.kernels import convolution, convolution_groups, sums
+from capstan.kernels import convolution, convolution_groups, depthwise_passes, sums
 from capstan.kernels.convolution_geometry import Geometry
 from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -82,9 +83,13 @@ def _along(weights: Array, pixels: int) -> Array:
 
 
 def _conv(node: NodeContext) -> Function:
+    passes = depthwise_passes.Passes()
+
     def conv(images: Array, kernel: Array) -> Array:
         images = convolution.channels_last(node, images)
         shape = convolution.geometry(node, images.shape, kernel.shape)
+        if passes.serve(shape, images):
+            return convolution.given_back(node, passes.forward(shape, images, kernel))
         if _has_lines(images, shape):
             return convolution.given_back(node, _filtered(shape, images, kernel))
         outer = (len(images), shape.rows.count, shape.columns.count)
@@ -110,11 +115,20 @@ def _slopes(node: NodeContext, shape: Geometry, images: int, slope: Array) -> Ar
 
 
 def _by_input(node: NodeContext) -> Function:
+    passes = depthwise_passes.Passes()
+
     def by_input(sizes: Array, kernel: Array, slope: Array) -> Array:
         image_shape = convolution.last_shape(node, tuple(vector(sizes, "input_sizes")))
         shape = convolution.geometry(node, image_shape, kernel.shape)
         slopes = _slopes(node, shape, image_shape[0], slope)
         turned = _turned(shape)
+        if passes.serve(shape, slopes):
+            slope = slopes.reshape(slopes.shape[:4])
+            if turned is not None:
+                found = passes.forward(turned, slope, kernel[::-1, ::-1])
+            else:
+                found = passes.by_input(shape, kernel, slope)
+            return convolution.given_back(node, found)
         if turned is not None and min(image_shape) > 0 and _has_lines(slopes, shape):
             channels = (*slopes.shape[:3], turned.depth)
             spread = _filtered(turned, slopes.reshape(channels), kernel, -1)
@@ -155,11 +169,15 @@ def _sum_of_units(product: Array) -> Array:
 
 
 def _by_filter(node: NodeContext) -> Function:
+    passes = depthwise_passes.Passes()
+
     def by_filter(images: Array, sizes: Array, slope: Array) -> Array:
         images = convolution.channels_last(node, images)
         kernel_shape = tuple(vector(sizes, "filter_sizes"))
         shape = convolution.geometry(node, images.shape, kernel_shape)
         slopes = _slopes(node, shape, len(images), slope)
+        if passes.serve(shape, images):
+            return passes.by_filter(shape, images, slopes).reshape(kernel_shape)
         if _has_lines(images, shape):
             return _correlated(shape, images, slopes).reshape(kernel_shape)
         result = np.zeros_like(slopes, shape=kernel_shape)

@@ -32,10 +32,7 @@ def spread(
     width, stride and padding of the windows over rows and over columns, the number of all images,
     and of those from `start` on that the call takes.
     """
-    stop = start + sizes[12]
-    if stop > sizes[11]:
-        stop = sizes[11]
-    for image in range(start, stop):
+    for image in range(start, min(start + sizes[12], sizes[11])):
         spread_image(values, largest, slopes, result, left, sizes, image)
     return 0
 
