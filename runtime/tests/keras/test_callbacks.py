@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.python.keras import callbacks as python_callbacks
 
 keras = tf.keras
 X = np.arange(6, dtype=np.float32).reshape(6, 1)
@@ -370,3 +371,32 @@ def test_a_remote_monitor_warns_if_there_is_no_server(model: Any, caplog: Any) -
 
 def test_a_plateau_takes_the_older_name_of_its_smallest_change() -> None:
     assert keras.callbacks.ReduceLROnPlateau(epsilon=1e-13).min_delta == 1e-13
+
+
+def test_a_list_of_callbacks_calls_their_events_in_order(model: Any) -> None:
+    events: list[Any] = []
+
+    class Named(keras.callbacks.Callback):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            events.append((self.name, self.model, self.params, logs))
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            events.append((self.name, batch, logs))
+
+    called = python_callbacks.CallbackList([Named("a")])
+    called.append(Named("b"))
+    called.set_model(model)
+    called.set_params({"epochs": 2})
+    called.on_train_begin()
+    called.on_batch_end(3, {"loss": 1.0})
+    assert events == [
+        *(("a", model, {"epochs": 2}, {}), ("b", model, {"epochs": 2}, {})),
+        *(("a", 3, {"loss": 1.0}), ("b", 3, {"loss": 1.0})),
+    ]
+    assert [each.name for each in called] == ["a", "b"]
+    with pytest.raises(AttributeError, match="no attribute 'on_coffee_end'"):
+        called.on_coffee_end(1)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.python.keras.utils import conv_utils
 
 pytestmark = pytest.mark.e2e
 layers = tf.keras.layers
@@ -302,3 +303,26 @@ def test_masks_of_numbers_are_true_where_they_are_not_zero(layer: Any, expected:
         layer.compute_mask(tensors, masks[:1])
     with pytest.raises(ValueError, match="lists of the same length"):
         layer.compute_mask(tensors, masks[0])
+
+
+@pytest.mark.parametrize(
+    ("axis", "message"),
+    [({"axis": 1}, "Expected an int or a list"), (3, "Invalid axis: 3"), ([1, -1], "Duplicate")],
+)
+def test_layer_normalization_refuses_wrong_axes(axis: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        layers.LayerNormalization(axis).build((2, 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("same", None, 2), 8), (("valid", None, 1), 5), (("full", None, 2), 6),
+        (("same", 1, 2), 7), (("valid", 2, 1), 7), (("full", 2, 2, 3), 6),
+    ],
+)  # fmt: skip
+def test_the_length_of_a_transposed_convolution_is_that_of_keras(
+    options: Any, expected: int
+) -> None:
+    assert conv_utils.deconv_output_length(4, 2, *options) == expected
+    assert conv_utils.deconv_output_length(None, 2, *options) is None

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.python.keras import losses as python_losses
 
 pytestmark = pytest.mark.e2e
 losses = tf.keras.losses
@@ -165,3 +166,14 @@ def test_label_smoothing_may_be_a_tensor() -> None:
             np.testing.assert_allclose(
                 session.run(results[0], {share: 0.0}), session.run(loss(*pair)), rtol=1e-6
             )
+
+
+def test_a_wrapper_makes_a_loss_of_a_function() -> None:
+    def scaled(labels: Any, guesses: Any, factor: float = 1.0) -> Any:
+        return tf.abs(labels - guesses)[:, 0] * factor
+
+    found = python_losses.LossFunctionWrapper(scaled, losses.Reduction.SUM, "own", factor=2.0)
+    expected = 2 * np.abs(TRUE - GUESS)[:, 0].sum()
+    np.testing.assert_allclose(value(found(tf.constant(TRUE), tf.constant(GUESS))), expected, 1e-5)
+    assert found.get_config() == {"reduction": "sum", "name": "own", "factor": 2.0}
+    assert isinstance(losses.MeanSquaredError(), python_losses.LossFunctionWrapper)

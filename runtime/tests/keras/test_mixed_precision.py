@@ -250,3 +250,32 @@ def test_wrong_optimizers_are_refused() -> None:
         optimizer.get_slot(None, "m")
     with pytest.raises(AttributeError, match="cannot call add_slot"):
         optimizer.add_slot(None, "m")
+
+
+def test_a_weight_may_stay_as_it_is() -> None:
+    kinds: list[Any] = []
+
+    class Scale(layers.Layer):
+        def build(self, input_shape: Any) -> None:
+            self.cast = self.add_weight("cast", (4,))
+            self.fixed = self.add_weight("fixed", (4,), experimental_autocast=False)
+
+        def call(self, inputs: Any) -> Any:
+            kinds.extend([self.cast.dtype, self.fixed.dtype])
+            return inputs
+
+    Scale(dtype=experimental.Policy("mixed_float16"))(tf.constant(HALF))
+    assert kinds == [tf.float16, tf.float32]
+
+
+def test_the_policy_of_a_model_scales_the_loss_of_its_optimizer() -> None:
+    experimental.set_policy(experimental.Policy("infer_float32_vars", loss_scale=4.0))
+    model = tf.keras.Sequential([layers.Dense(1, input_shape=(4,))])
+    model.compile("sgd", "mse")
+    assert isinstance(model.optimizer, experimental.LossScaleOptimizer)
+    assert model.optimizer.loss_scale.get_config() == {"loss_scale_value": 4.0}
+    given = experimental.LossScaleOptimizer(tf.keras.optimizers.SGD(), 2.0)
+    model.compile(given, "mse")
+    assert model.optimizer is given
+    with pytest.raises(ValueError, match="with a loss scale is used"):
+        model.compile(tf.train.GradientDescentOptimizer(0.1), "mse")

@@ -403,3 +403,33 @@ def test_outputs_in_a_dictionary_stay_so_in_a_configuration() -> None:
 def test_the_mask_of_several_outputs_is_a_list() -> None:
     model = keras.Model(*[inputs(None, None)] * 2)
     assert model.compute_mask([tf.ones([1, 2])] * 2) == [None, None]
+
+
+def test_the_weights_of_a_model_are_those_of_its_layers_in_order_and_then_its_own() -> None:
+    class Own(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fixed = tf.Variable(1.0, False, name="fixed", use_resource=True)
+            self.factor = tf.Variable(1.0, name="factor", use_resource=True)
+            self.scale, self.last = layers.BatchNormalization(), layers.Dense(1)
+
+        def call(self, inputs: Any) -> Any:
+            return self.last(self.scale(inputs)) * self.factor * self.fixed
+
+    def last_names(variables: Any) -> list[str]:
+        return [variable.op.name.split("/")[-1] for variable in variables]
+
+    of_scale = ["gamma", "beta", "moving_mean", "moving_variance"]
+    model = Own()
+    model(tf.ones([1, 2]))
+    assert last_names(model.weights) == [*of_scale, "kernel", "bias", "factor", "fixed"]
+    assert last_names(model.trainable_weights) == ["gamma", "beta", "kernel", "bias", "factor"]
+    assert last_names(model.non_trainable_weights) == [*of_scale[2:], "fixed"]
+    model.trainable = False
+    assert model.trainable_weights == []
+    assert last_names(model.non_trainable_weights) == [
+        *("factor", *of_scale, "kernel", "bias", "fixed"),
+    ]
+    sequence = keras.Sequential([layers.BatchNormalization(input_shape=(2,)), layers.Dense(1)])
+    assert last_names(sequence.weights) == [*of_scale, "kernel", "bias"]
+    assert [value.shape for value in sequence.get_weights()][4:] == [(2, 1), (1,)]

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -394,3 +394,36 @@ def test_a_forget_gate_of_cudnn_begins_with_a_bias_of_1() -> None:
     assert [v.name for v in layer.weights] == [
         f"cu_dnnlstm/{name}:0" for name in ("kernel", "recurrent_kernel", "bias")
     ]
+
+
+class Pair(NamedTuple):
+    rows: Any
+    images: Any
+
+
+class Counter(layers.Layer):
+    """A cell whose inputs, states and outputs are pairs."""
+
+    state_size = Pair(2, tf.TensorShape([2, 3]))
+    output_size = Pair(2, tf.TensorShape([2, 3]))
+
+    def build(self, input_shape: Any) -> None:
+        rows, images = input_shape
+        self.factor = self.add_weight("factor", (rows[-1] + images[-1],), initializer="ones")
+
+    def call(self, inputs: Any, states: Any) -> Any:
+        rows, images = states
+        new = Pair(rows + inputs[0], images + inputs[1])
+        return [new.rows, new.images], new
+
+
+@pytest.mark.parametrize("kind", [tuple, Pair._make])
+def test_inputs_states_and_outputs_of_a_cell_may_be_nested(kind: Any) -> None:
+    rows, images = tf.keras.Input((4, 2)), tf.keras.Input((4, 2, 3))
+    layer = layers.RNN(Counter(), return_state=True)
+    outputs = layer(kind([rows, images]))
+    assert [each.shape.as_list() for each in outputs] == [[None, 2], [None, 2, 3]] * 2
+    assert layer.cell.factor.shape.as_list() == [5]
+    model = tf.keras.Model([rows, images], outputs)
+    found = model.predict([np.ones((1, 4, 2)), np.ones((1, 4, 2, 3))])
+    assert [each.tolist() for each in found] == [[[4.0] * 2], [[[4.0] * 3] * 2]] * 2

@@ -111,3 +111,14 @@ def test_build_passes_training_if_call_requires_it() -> None:
     assert len(model.weights) == 2
     with pytest.raises(ValueError, match="cannot build your model if it has positional"):
         Two().build((None, 3))
+
+
+def test_a_model_with_other_required_arguments_cannot_be_fitted() -> None:
+    class Sum(keras.Model):
+        def call(self, first: Any, second: Any, training: Any) -> Any:
+            return first + second
+
+    model = Sum()
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match=r"positional arguments, found: \['second'\]"):
+        model.fit(X, Y)

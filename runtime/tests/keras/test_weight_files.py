@@ -278,3 +278,27 @@ def test_a_prefix_may_be_a_new_folder(tmp_path: pathlib.Path) -> None:
         again = compiled()
         again.load_weights(path)
         check(again.get_weights(), expected)
+
+
+def test_a_second_load_adds_no_operations(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "weights")
+    with program():
+        model, graph = compiled(), tf.get_default_graph()
+        model.save_weights(path)
+        model.load_weights(path)
+        count = len(graph.get_operations())
+        model.load_weights(path)
+        assert len(graph.get_operations()) == count
+
+
+def test_variables_get_loaded_values_when_a_call_makes_them(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "weights")
+    with program():
+        first = compiled(Own)
+        train(first)
+        first.save_weights(path)
+        expected = first.predict(X)
+    with program(), tf.Session() as session:
+        again = Own()
+        again.load_weights(path)
+        np.testing.assert_allclose(session.run(again(tf.constant(X))), expected, rtol=1e-5)

@@ -54,6 +54,7 @@ class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
         shape, batch = kwargs.pop("input_shape", None), kwargs.pop("batch_size", None)
         full = kwargs.pop("batch_input_shape", None if shape is None else (batch, *shape))
         self._autocast = bool(kwargs.pop("autocast", False))
+        self._uncast: set[int] = set()
         if full is not None:
             self._batch_input_shape = tuple(full)
         regularizer = regularizers.get(kwargs.pop("activity_regularizer", None))
@@ -104,7 +105,7 @@ class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
         Without an initializer, floats get Glorot's uniform initializer, and other numbers zeros.
         The loss of `regularizer` is one of the `losses`. `getter`, such as `tf.get_variable`, makes
         the variable instead of `tf.Variable`, and gets these arguments by name. `partitioner` has
-        an effect only on a getter.
+        an effect only on a getter. No policy casts a variable with `experimental_autocast=False`.
 
         Raises:
             ValueError: the type of the variable has no default initializer, or the variable is
@@ -137,6 +138,8 @@ class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
         for variable in list(made) if is_parted else [made]:
             if loss is not None:
                 self._regularize_weight(variable, loss)
+            if kwargs.get("experimental_autocast") is False:
+                self._uncast.add(id(variable))
             listed = self._trainable_weights if trained else self._non_trainable_weights
             listed.append(variable)
         return made
@@ -173,7 +176,7 @@ class Layer(callable_layer.CallableLayer, metaclass=abc.ABCMeta):
         policy = self._dtype_policy
         if policy is None or not (policy.should_cast_variables and self._casts_variables):
             return nullcontext()
-        return policies.variables_cast(self, self._compute_dtype(inputs))
+        return policies.variables_cast(self, self._compute_dtype(inputs), self._uncast)
 
     def _compute_dtype(self, inputs: Any) -> Any:
         """Return the type in which the layer computes: by default that of the first float input."""

@@ -109,7 +109,29 @@ class Loss:
 
 
 class LossFunctionWrapper(Loss):
-    """A loss that is a `function` of labels, predictions and `options`."""
+    """A loss that is the function `fn` of labels, predictions and `kwargs`."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        reduction: str = Reduction.AUTO,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(reduction, name)
+        self.fn = fn
+        self._fn_kwargs = kwargs
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        return self.fn(y_true, y_pred, **self._fn_kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments behind `fn`. They are values that JSON can hold."""
+        return {**super().get_config(), **self._fn_kwargs}
+
+
+class BuiltInLoss(LossFunctionWrapper):
+    """A loss whose class has a `function` of labels, predictions and options."""
 
     function: ClassVar[Callable[..., Any]]
 
@@ -117,16 +139,11 @@ class LossFunctionWrapper(Loss):
         self, reduction: str = Reduction.AUTO, name: str | None = None, **options: Any
     ) -> None:
         """The name of the function is the default name."""
-        super().__init__(reduction, name or self.function.__name__)
-        self._options = options
+        super().__init__(self.function, reduction, name or self.function.__name__, **options)
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """Return the losses. A last axis of size 1 that only one argument has is left out."""
         labels, predictions = (convert.convert_to_tensor(each) for each in (y_true, y_pred))
         predictions = loss_reduction.without_last_one(predictions, labels, 0)
         labels = loss_reduction.without_last_one(labels, predictions, 0)
-        return self.function(labels, predictions, **self._options)
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the arguments that create an equal loss. They are values that JSON can hold."""
-        return {**super().get_config(), **self._options}
+        return super().call(labels, predictions)

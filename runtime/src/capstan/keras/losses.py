@@ -7,8 +7,8 @@ from typing import Any
 from capstan.api.absent import absent
 from capstan.keras import loss_functions as _loss_functions
 from capstan.keras import objects
+from capstan.keras.loss_classes import BuiltInLoss as _BuiltIn
 from capstan.keras.loss_classes import Loss as Loss
-from capstan.keras.loss_classes import LossFunctionWrapper as _Wrapper
 from capstan.keras.loss_classes import Reduction as Reduction
 from capstan.keras.loss_functions import binary_crossentropy as binary_crossentropy
 from capstan.keras.loss_functions import categorical_crossentropy as categorical_crossentropy
@@ -39,67 +39,67 @@ kld = KLD = kullback_leibler_divergence
 cosine = cosine_proximity = cosine_similarity
 
 
-class MeanSquaredError(_Wrapper):
+class MeanSquaredError(_BuiltIn):
     """The loss `mean_squared_error`."""
 
     function = staticmethod(mean_squared_error)
 
 
-class MeanAbsoluteError(_Wrapper):
+class MeanAbsoluteError(_BuiltIn):
     """The loss `mean_absolute_error`."""
 
     function = staticmethod(mean_absolute_error)
 
 
-class MeanAbsolutePercentageError(_Wrapper):
+class MeanAbsolutePercentageError(_BuiltIn):
     """The loss `mean_absolute_percentage_error`."""
 
     function = staticmethod(mean_absolute_percentage_error)
 
 
-class MeanSquaredLogarithmicError(_Wrapper):
+class MeanSquaredLogarithmicError(_BuiltIn):
     """The loss `mean_squared_logarithmic_error`."""
 
     function = staticmethod(mean_squared_logarithmic_error)
 
 
-class Hinge(_Wrapper):
+class Hinge(_BuiltIn):
     """The loss `hinge`."""
 
     function = staticmethod(hinge)
 
 
-class SquaredHinge(_Wrapper):
+class SquaredHinge(_BuiltIn):
     """The loss `squared_hinge`."""
 
     function = staticmethod(squared_hinge)
 
 
-class CategoricalHinge(_Wrapper):
+class CategoricalHinge(_BuiltIn):
     """The loss `categorical_hinge`."""
 
     function = staticmethod(categorical_hinge)
 
 
-class Poisson(_Wrapper):
+class Poisson(_BuiltIn):
     """The loss `poisson`."""
 
     function = staticmethod(poisson)
 
 
-class LogCosh(_Wrapper):
+class LogCosh(_BuiltIn):
     """The loss `logcosh`."""
 
     function = staticmethod(logcosh)
 
 
-class KLDivergence(_Wrapper):
+class KLDivergence(_BuiltIn):
     """The loss `kullback_leibler_divergence`."""
 
     function = staticmethod(kullback_leibler_divergence)
 
 
-class Huber(_Wrapper):
+class Huber(_BuiltIn):
     """The squared error / 2 up to `delta`, and beyond a line."""
 
     function = staticmethod(_loss_functions.huber)
@@ -110,7 +110,7 @@ class Huber(_Wrapper):
         super().__init__(reduction, name, delta=delta)
 
 
-class CosineSimilarity(_Wrapper):
+class CosineSimilarity(_BuiltIn):
     """The loss `cosine_similarity`, which is 1 for equal directions."""
 
     function = staticmethod(cosine_similarity)
@@ -124,7 +124,7 @@ class CosineSimilarity(_Wrapper):
         super().__init__(reduction, name, axis=axis)
 
 
-class BinaryCrossentropy(_Wrapper):
+class BinaryCrossentropy(_BuiltIn):
     """The loss `binary_crossentropy`."""
 
     function = staticmethod(binary_crossentropy)
@@ -139,7 +139,7 @@ class BinaryCrossentropy(_Wrapper):
         super().__init__(reduction, name, from_logits=from_logits, label_smoothing=label_smoothing)
 
 
-class CategoricalCrossentropy(_Wrapper):
+class CategoricalCrossentropy(_BuiltIn):
     """The loss `categorical_crossentropy`."""
 
     function = staticmethod(categorical_crossentropy)
@@ -154,7 +154,7 @@ class CategoricalCrossentropy(_Wrapper):
         super().__init__(reduction, name, from_logits=from_logits, label_smoothing=label_smoothing)
 
 
-class SparseCategoricalCrossentropy(_Wrapper):
+class SparseCategoricalCrossentropy(_BuiltIn):
     """The loss `sparse_categorical_crossentropy`."""
 
     function = staticmethod(sparse_categorical_crossentropy)

@@ -13,7 +13,6 @@ from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.keras import (
     added_layers,
-    base_layer,
     functional,
     layer_order,
     model_attributes,
@@ -25,9 +24,7 @@ from capstan.keras import (
 from capstan.keras.training import trainer
 
 
-class Model(
-    trainer.Trainer, model_files.ModelFiles, model_attributes.ModelAttributes, base_layer.Layer
-):
+class Model(trainer.Trainer, model_files.ModelFiles, model_attributes.ModelAttributes):
     """A layer made of layers.
 
     A subclass overrides `call`. `Model(inputs=..., outputs=...)` is the function that layers have

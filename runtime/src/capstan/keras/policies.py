@@ -2,7 +2,7 @@
 (python/keras/mixed_precision/experimental/policy.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -133,9 +133,12 @@ def cast_inputs(inputs: Any, dtype: Any) -> Any:
 
 
 @contextmanager
-def variables_cast(layer: Any, dtype: Any) -> Iterator[None]:
-    """Let the attributes of a layer that are floating variables be tensors of a type."""
-    own = {id(variable) for variable in layer.weights}
+def variables_cast(layer: Any, dtype: Any, uncast: Collection[int]) -> Iterator[None]:
+    """Let the attributes of a layer that are floating variables be tensors of a type.
+
+    Variables whose ids are in `uncast` stay.
+    """
+    own = {id(variable) for variable in layer.weights} - set(uncast)
     replaced = {
         name: value
         for name, value in vars(layer).items()

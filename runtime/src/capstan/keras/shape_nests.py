@@ -3,6 +3,7 @@
 from typing import Any
 
 from capstan.core import tensor_shape
+from capstan.framework import nest
 
 
 def shapes(value: Any) -> Any:
@@ -13,7 +14,7 @@ def shapes(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: shapes(each) for key, each in value.items()}
     if isinstance(value, list | tuple) and any(map(_is_shape, value)):
-        return type(value)(map(shapes, value))
+        return nest.like(value, [*map(shapes, value)])
     return tensor_shape.as_shape(value)
 
 

@@ -71,8 +71,15 @@ _PACKAGES = ("applications", "datasets", "preprocessing", "wrappers")
 KERAS: dict[str, alias.Homes] = {
     "keras": (_KERAS,),
     **{f"keras.{name}": (f"{_KERAS}.{name}",) for name in _PACKAGES},
-    "keras.backend": (f"{_KERAS}.backend",),
+    "keras.backend": (
+        {
+            "get_graph": "capstan.framework.graph.get_default_graph",
+            "symbolic_learning_phase": f"{_KERAS}.backend.learning_phase",
+        },
+        f"{_KERAS}.backend",
+    ),
     "keras.backend_config": (f"{_KERAS}.backend",),
+    "keras.callbacks": (f"{_KERAS}.callbacks", f"{_KERAS}.training.callback"),
     "keras.layers": (f"{_KERAS}.layers",),
     **{f"keras.layers.{name}": (f"{_KERAS}.layers",) for name in _LAYER_MODULES},
     "keras.layers.serialization": (f"{_KERAS}.layers",),
@@ -88,7 +95,9 @@ KERAS: dict[str, alias.Homes] = {
     "keras.premade.linear": (f"{_KERAS}.premade",),
     "keras.premade.wide_deep": (f"{_KERAS}.premade",),
     "keras.utils": (f"{_KERAS}.utils",),
-    "keras.utils.conv_utils": (f"{_KERAS}.flipped_kernels", *_ARGUMENTS),
+    "keras.utils.conv_utils": (
+        *(f"{_KERAS}.flipped_kernels", f"{_KERAS}.transposed_lengths", *_ARGUMENTS),
+    ),
     "keras.utils.data_utils": (f"{_KERAS}.utils",),
     "keras.utils.generic_utils": _OBJECTS,
     "keras.utils.losses_utils": (
@@ -110,7 +119,10 @@ KERAS: dict[str, alias.Homes] = {
     "keras.engine.sequential": (f"{_KERAS}.sequential",),
     "keras.engine.training": (f"{_KERAS}.network",),
     **{f"keras.optimizer_v2.{name}": (f"{_KERAS}.optimizers",) for name in _OPTIMIZERS},
-    "keras.optimizer_v2.learning_rate_schedule": (f"{_KERAS}.optimizers.schedules",),
+    "keras.optimizer_v2.learning_rate_schedule": (
+        f"{_KERAS}.optimizers.schedules",
+        f"{_KERAS}.optimizers.cosine_schedules",
+    ),
     "keras.optimizer_v2.optimizer_v2": ({"OptimizerV2": f"{_KERAS}.optimizers.Optimizer"},),
     "keras.saving.hdf5_format": (
         {
@@ -128,7 +140,9 @@ FEATURE_COLUMNS: dict[str, alias.Homes] = {
     "dense_features": (_FEATURES,),
     "dense_features_v2": (_FEATURES,),
     "feature_column": ("capstan.api.feature_column", lookups.old_column),
-    "feature_column_lib": ("capstan.api.feature_column", f"{_KERAS}.layers"),
+    "feature_column_lib": (
+        *("capstan.api.feature_column", f"{_KERAS}.layers", f"{_KERAS}.layers.sequence_features"),
+    ),
     "feature_column_v2": (
         {"FeatureTransformationCache": "capstan.api.feature_column.columns.Features"},
         "capstan.api.feature_column",

@@ -30,6 +30,7 @@ class TrackableSaver:
     def __init__(self, root: Any) -> None:
         self._root = root
         self._made: tuple[bytes, graphs.Graph, savers.Saver] | None = None
+        self._restorer = object_status.Restorer()
 
     def save(self, file_prefix: str, session: Any) -> str:
         """Save the objects to the checkpoint `file_prefix`, and return its name. Blocks.
@@ -53,9 +54,9 @@ class TrackableSaver:
         """
         reader = checkpoint_reader.NewCheckpointReader(save_path)
         if not reader.has_tensor(object_graph.KEY):
-            return object_status.NameBasedSaverStatus(self._root, save_path)
+            return object_status.NameBasedSaverStatus(self._root, save_path, self._restorer)
         message = reader.get_tensor(object_graph.KEY)
-        return object_status.CheckpointLoadStatus(self._root, save_path, message)
+        return object_status.CheckpointLoadStatus(self._root, save_path, message, self._restorer)
 
     def saver(self, graph: graphs.Graph) -> savers.Saver:
         """Return the saver of the present objects, whose operations are in the default graph."""

@@ -33,6 +33,27 @@ def session_of(session: Any, root: Any) -> Any:
     return found
 
 
+class Restorer:
+    """Restores variables. The operations for the same variables are added to the graph once."""
+
+    def __init__(self) -> None:
+        self._savers: dict[tuple[tuple[str, int], ...], savers.Saver] = {}
+
+    def restore(self, session: Any, found: dict[str, Any], path: str) -> None:
+        """Restore variables by their names in the checkpoint `path`. Blocks.
+
+        Raises:
+            InvalidArgumentError: a variable has another dtype or shape in the checkpoint.
+        """
+        if not found:
+            return
+        key = tuple((name, id(variable)) for name, variable in found.items())
+        if key not in self._savers:
+            with session.graph.as_default():
+                self._savers[key] = savers.Saver(found, max_to_keep=0)
+        self._savers[key].restore(session, path)
+
+
 class CheckpointLoadStatus:
     """Restores the objects that a checkpoint of objects has.
 
@@ -40,11 +61,11 @@ class CheckpointLoadStatus:
     restored too.
     """
 
-    def __init__(self, root: Any, save_path: str, serialized: bytes) -> None:
+    def __init__(self, root: Any, save_path: str, serialized: bytes, restorer: Restorer) -> None:
         self._root = root
         self._path = save_path
         self._message = object_graph.parsed(serialized)
-        self._saver: tuple[list[tuple[str, int]], savers.Saver] | None = None
+        self._restorer = restorer
         self._restored: set[str] = set()
 
     def assert_consumed(self) -> Self:
@@ -115,13 +136,7 @@ class CheckpointLoadStatus:
         self._restore(session, {key: each for key, each in every if key not in self._restored})
 
     def _restore(self, session: Any, found: dict[str, Any]) -> None:
-        if not found:
-            return
-        signature = [(key, id(variable)) for key, variable in found.items()]
-        if self._saver is None or self._saver[0] != signature:
-            with session.graph.as_default():
-                self._saver = signature, savers.Saver(found, max_to_keep=0)
-        self._saver[1].restore(session, self._path)
+        self._restorer.restore(session, found, self._path)
         self._restored.update(found)
 
     def initialize_or_restore(self, session: Any = None) -> None:
@@ -184,9 +199,10 @@ class InitializationOnlyStatus:
 class NameBasedSaverStatus:
     """Restores variables by their names from a checkpoint of `tf.train.Saver`."""
 
-    def __init__(self, root: Any, save_path: str) -> None:
+    def __init__(self, root: Any, save_path: str, restorer: Restorer) -> None:
         self._root = root
         self._path = save_path
+        self._restorer = restorer
 
     def assert_consumed(self) -> Self:
         """Check that the checkpoint has all variables, and no others.
@@ -230,9 +246,7 @@ class NameBasedSaverStatus:
         saved = {name for name, _ in checkpoint_reader.list_variables(self._path)}
         every = object_graph.of(self._root).variables().values()
         found = {each.op.name: each for each in every if each.op.name in saved}
-        if found:
-            with session.graph.as_default():
-                savers.Saver(found, max_to_keep=0).restore(session, self._path)
+        self._restorer.restore(session, found, self._path)
 
     def initialize_or_restore(self, session: Any = None) -> None:
         """Restore the variables that the checkpoint has, and initialise the others. Blocks.

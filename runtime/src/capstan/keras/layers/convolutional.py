@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.api import array_ops, nn
 from capstan.api.layers import convolutional, plain_arguments, settings, volumes
-from capstan.keras import backend_convolutions, built_in
+from capstan.keras import backend_convolutions, built_in, transposed_lengths
 
 
 class Convolution(convolutional.CommonConv, built_in.BuiltIn):
@@ -87,15 +87,15 @@ class _PaddedTranspose(convolutional.CommonConvTranspose):
             )
 
     def _length(self, size: Any, axis: int) -> Any:
-        """Return the size of the outputs (`deconv_output_length` of python/keras/utils)."""
-        if size is None:
-            return None
-        stride, width = self.strides[axis], self.kernel_size[axis]
-        width += (width - 1) * (self.dilation_rate[axis] - 1)
-        if self.output_padding is None:
-            return size * stride + (0 if self.padding == "same" else max(width - stride, 0))
-        pad = width // 2 if self.padding == "same" else 0
-        return (size - 1) * stride + width - 2 * pad + self.output_padding[axis]
+        further = None if self.output_padding is None else self.output_padding[axis]
+        return transposed_lengths.deconv_output_length(
+            size,
+            self.kernel_size[axis],
+            self.padding,
+            further,
+            self.strides[axis],
+            self.dilation_rate[axis],
+        )
 
 
 class Conv2DTranspose(_PaddedTranspose, built_in.BuiltIn):

@@ -1,6 +1,5 @@
 """`tf.keras.layers` that normalize activations (python/keras/layers/normalization.py)."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import nn
@@ -86,9 +85,14 @@ class LayerNormalization(built_in.BuiltIn):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
+        """Raises ValueError unless the axis is an int or a list of ints."""
         given = built_in.resolved(locals())
         super().__init__(trainable, name, **kwargs)
-        self.axis = list(axis) if isinstance(axis, Sequence) else axis
+        if not isinstance(axis, int | list | tuple):
+            raise ValueError(  # noqa: TRY004 - TensorFlow's
+                f"Expected an int or a list/tuple of ints for the argument 'axis', not {axis!r}"
+            )
+        self.axis = axis if isinstance(axis, int) else list(axis)
         self.epsilon = epsilon
         self.center = center
         self.scale = scale
@@ -103,13 +107,16 @@ class LayerNormalization(built_in.BuiltIn):
 
     def _axes(self, rank: int) -> list[int]:
         axes = self.axis if isinstance(self.axis, list) else [self.axis]
+        for axis in axes:
+            if not -rank <= axis < rank:
+                raise ValueError(f"Invalid axis: {axis} for inputs with {rank} axes")
         found = sorted(axis % rank for axis in axes)
         if len(set(found)) < len(found):
             raise ValueError(f"Duplicate axis: {tuple(found)}")
         return found
 
     def build(self, input_shape: Any) -> None:
-        """Raises ValueError if the size of a normalized axis is unknown, or an axis repeats."""
+        """Raises ValueError if a size is unknown, or an axis is missing or repeats."""
         sizes = tensor_shape.as_shape(input_shape).as_list()
         shape = [sizes[axis] for axis in self._axes(len(sizes))]
         if None in shape:

@@ -8,7 +8,7 @@ from capstan.api import array_ops, creation_ops, state_ops, variables
 from capstan.api.layers import calls, context, settings, values
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import nest
-from capstan.keras import built_in, objects, recurrence
+from capstan.keras import built_in, objects, recurrence, shape_nests
 from capstan.keras.layers import cells, stacked_cells
 
 
@@ -127,9 +127,11 @@ class RNN(built_in.BuiltIn):
         if self._dtype is None:  # A program calls `build` before the layer.
             self._dtype = dtypes.as_dtype(settings.SETTINGS.floatx)
         shape = input_shape[0] if isinstance(input_shape, list) else input_shape
-        sizes = tensor_shape.as_shape(shape).as_list()
-        batch = sizes[1] if self.time_major else sizes[0]
-        cells.build(self.cell, tensor_shape.TensorShape([batch, *sizes[2:]]), self._dtype)
+        shapes = shape_nests.shapes(shape)
+        batch = nest.flatten(shapes)[0].as_list()[1 if self.time_major else 0]
+        one = tensor_shape.TensorShape([batch])
+        step = nest.mapped(lambda each: one.concatenate(each[2:]), shapes)
+        cells.build(self.cell, step, self._dtype)
         if self.stateful and self._states is None:
             self._states = self._new_states(batch)
         self.built = True
@@ -226,7 +228,9 @@ class RNN(built_in.BuiltIn):
             pairs = zip(nest.flatten(self._states), nest.flatten(states), strict=True)
             self.add_update([state_ops.assign(old, new) for old, new in pairs])
         result = outputs if self.return_sequences else last
-        return [result, *states] if self.return_state else result
+        if not self.return_state:
+            return result
+        return [*(result if isinstance(result, list) else [result]), *states]
 
     def _reset_dropout(self) -> None:
         for name in ("reset_dropout_mask", "reset_recurrent_dropout_mask"):

@@ -1,6 +1,6 @@
 """The base of callbacks, and the callbacks of one training (python/keras/callbacks.py)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 Logs = Mapping[str, Any] | None
@@ -108,15 +108,61 @@ class BaseLogger(Callback):
                 logs[name] = total if name in self.stateful_metrics else total / self.seen
 
 
-class Callbacks:
-    """Calls an event of several callbacks, in order."""
+class CallbackList:
+    """Several callbacks, whose events it calls in order.
 
-    def __init__(self, given: Iterable[Callback], model: Any, params: Mapping[str, Any]) -> None:
-        self._callbacks = list(given)
-        for callback in self._callbacks:
+    It has the methods of a callback, such as `on_epoch_end(epoch, logs)`. `queue_length` has no
+    effect.
+    """
+
+    def __init__(self, callbacks: Iterable[Callback] | None = None, queue_length: int = 10) -> None:
+        self.callbacks = list(callbacks or ())
+        self.params: Mapping[str, Any] = {}
+        self.model: Any = None
+
+    def append(self, callback: Callback) -> None:
+        self.callbacks.append(callback)
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        self.params = params
+        for callback in self.callbacks:
             callback.set_params(dict(params))
+
+    def set_model(self, model: Any) -> None:
+        self.model = model
+        for callback in self.callbacks:
             callback.set_model(model)
 
+    def __iter__(self) -> Iterator[Callback]:
+        return iter(self.callbacks)
+
     def call(self, event: str, *arguments: Any) -> None:
-        for callback in self._callbacks:
+        for callback in self.callbacks:
             getattr(callback, event)(*arguments)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        event = _OF_TRAINING.get(name, name)
+        if not (event.startswith("on_") and hasattr(Callback, event)):
+            raise AttributeError(f"CallbackList has no attribute {name!r}")
+
+        def of_pass(logs: Any = None) -> None:
+            self.call(event, logs or {})
+
+        def of_part(number: int, logs: Any = None) -> None:
+            self.call(event, number, logs or {})
+
+        return of_part if "epoch" in event or "batch" in event else of_pass
+
+
+_OF_TRAINING = {
+    "on_batch_begin": "on_train_batch_begin",
+    "on_batch_end": "on_train_batch_end",
+}
+
+
+def configured(given: Iterable[Callback], model: Any, params: Mapping[str, Any]) -> CallbackList:
+    """Return callbacks that know their model and the parameters of its pass."""
+    found = CallbackList(given)
+    found.set_params(params)
+    found.set_model(model)
+    return found

@@ -5,6 +5,7 @@ from typing import Any
 from capstan.api import distribution_strategy, parameter_server_strategy
 from capstan.api.layers import context
 from capstan.keras import optimizers
+from capstan.keras.optimizers import loss_scale_optimizer
 from capstan.keras.training import compiled, predictor, steps, trainability
 
 
@@ -22,6 +23,7 @@ class Compilation(predictor.Predictor):
 
     trainable_weights: list[Any]
     losses: list[Any]
+    _dtype_policy: Any
     _made: Any = None
     _trained: Any = None
     _trainability: trainability.Trainability | None = None
@@ -54,7 +56,8 @@ class Compilation(predictor.Predictor):
 
         Raises:
             ValueError: a name is unknown, or the arguments do not fit the outputs, or
-                `run_eagerly` is true.
+                `run_eagerly` is true, or the policy of the model scales the loss of an optimizer of
+                `tf.train`.
             TypeError: `metrics` is not a list and no dictionary.
             NotImplementedError: the call is in the scope of a strategy with several replicas, and
                 the model has no inputs of its own. Or it is in that of a ParameterServerStrategy
@@ -94,8 +97,21 @@ class Compilation(predictor.Predictor):
         return None if self._compiled is None else self._compiled.optimizer
 
     def _optimizer(self, identifier: Any) -> Any:
-        """Return the optimizer for the argument of `compile`."""
-        return optimizers.get(identifier)
+        """Return the optimizer for the argument of `compile`.
+
+        The policy of the model may scale its loss.
+        """
+        found = optimizers.get(identifier)
+        scale = None if self._dtype_policy is None else self._dtype_policy.loss_scale
+        if scale is None or isinstance(found, loss_scale_optimizer.LossScaleOptimizer):
+            return found
+        if not isinstance(found, optimizers.Optimizer):
+            raise ValueError(  # noqa: TRY004 - TensorFlow's
+                '"optimizer" must be an instance of tf.keras.optimizers.Optimizer when a dtype '
+                f"policy with a loss scale is used, but got: {found}. Using policy: "
+                f"{self._dtype_policy}"
+            )
+        return loss_scale_optimizer.LossScaleOptimizer(found, scale)
 
     def _optimizer_updates(self, loss: Any, weights: list[Any]) -> list[Any]:
         """Return operations that make a step of the optimizer."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from capstan.api import logging
-from capstan.keras import losses, metrics
+from capstan.keras import loss_classes, losses, metrics
 from capstan.keras.metrics import functions, means
 
 MEAN_LOSS = "sum_over_batch_size"
@@ -217,17 +217,6 @@ def _listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-class _Function(losses.Loss):
-    """A program's own function of labels and predictions as a loss."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__(name=getattr(function, "__name__", type(function).__name__))
-        self.function = function
-
-    def call(self, y_true: Any, y_pred: Any) -> Any:
-        return self.function(y_true, y_pred)
-
-
 def no_loss() -> ValueError:
     """Return the error of a model without a loss, neither for an output nor from `add_loss`."""
     return ValueError(
@@ -245,7 +234,10 @@ def as_loss(identifier: Any) -> Any:
     found = losses.get(identifier)
     if isinstance(found, type):
         found = found()
-    return found if isinstance(found, losses.Loss) else _Function(found)
+    if isinstance(found, losses.Loss):
+        return found
+    name = getattr(found, "__name__", type(found).__name__)
+    return loss_classes.LossFunctionWrapper(found, name=name)
 
 
 def as_metric(identifier: Any, loss: Any, sizes: Sequence[int | None] | None) -> Any:
@@ -285,7 +277,7 @@ _ENTROPIES = (
 def _kind(loss: Any, sizes: Sequence[int | None] | None, kinds: Sequence[Any]) -> Any:
     """Return the function for one probability, for numbers of classes, or for one-hot classes."""
     binary, sparse, categorical = kinds
-    function = getattr(loss, "function", None)
+    function = getattr(loss, "fn", None)
     if (sizes and sizes[-1] == 1) or function is losses.binary_crossentropy:
         return binary
     if function is losses.sparse_categorical_crossentropy:

@@ -39,7 +39,7 @@ class Predictor(reader.Reader):
             source = self._source(x, None, None, None, batch_size, steps, shuffle=False)
             shown = progress.PassLogger(source.samples, source.steps, verbose)
             parameters = {"steps": source.steps, "verbose": verbose, "samples": source.samples}
-            called = callback.Callbacks([*(callbacks or ()), shown], self, parameters)
+            called = callback.configured([*(callbacks or ()), shown], self, parameters)
             called.call("on_predict_begin", {})
             found = []
             for number, batch in enumerate(source):

@@ -58,7 +58,18 @@ class Reader:
 
         Placeholders in `x`, such as those of `tf.keras.Input`, are the inputs themselves, and other
         tensors if `keeps_tensors`. The keys of a dictionary become the names of the inputs.
+
+        Raises:
+            ValueError: `call` requires other arguments than the inputs and `training`.
         """
+        signature = calls.Signature(self.call)  # type: ignore[attr-defined]
+        others = [name for name in signature.required() if name != "training"]
+        if others:
+            raise ValueError(
+                "Models passed to `fit`, `evaluate`, `predict` and so on can only have `training` "
+                "and the first argument in `call` as positional arguments, found: "
+                f"{others}"
+            )
         made = examples.inputs_for(x, keeps_tensors=keeps_tensors)
         self._keys = sorted(made) if isinstance(made, Mapping) else None
         self.inputs = nest.flatten(made)
@@ -66,7 +77,7 @@ class Reader:
             self._built_for = self.inputs[0].shape
         is_one = isinstance(made, list | tuple) and len(made) == 1
         # The phase comes before a default of the argument, such as `training=False`.
-        takes_training = calls.Signature(self.call).takes("training")  # type: ignore[attr-defined]
+        takes_training = signature.takes("training")
         options = {"training": learning.learning_phase()} if takes_training else {}
         called = self(self.inputs[0] if is_one else made, **options)  # type: ignore[operator]
         self.outputs = nest.flatten(called)

@@ -48,12 +48,12 @@ class Expected:
 
 def is_of_numbers(loss: Any) -> bool:
     """Return whether the targets of a loss are numbers of classes."""
-    return getattr(loss, "function", None) is losses.sparse_categorical_crossentropy
+    return getattr(loss, "fn", None) is losses.sparse_categorical_crossentropy
 
 
 def expected(loss: Any, shape: Any) -> Expected | None:
     """Return what a loss expects as targets of an output of this static shape, None for any."""
-    function = getattr(loss, "function", None)
+    function = getattr(loss, "fn", None)
     if function not in _OF_EQUAL_SHAPES or shape.ndims is None:
         return None
     is_of_classes = function is losses.categorical_crossentropy

@@ -80,7 +80,7 @@ class Trainer(compilation.Compilation):
                 checked = self._validation(validation_data, source, batch_size, validation_steps)
             history = self.history = callback.History()
             names = self.metrics_names
-            called = callback.Callbacks(
+            called = callback.configured(
                 [*(callbacks or ()), progress.ProgbarLogger(_count_mode(source)), history],
                 self,
                 {
@@ -100,7 +100,7 @@ class Trainer(compilation.Compilation):
         self,
         source: batches.Source,
         checked: batches.Source | None,
-        called: callback.Callbacks,
+        called: callback.CallbackList,
         epochs: range,
         due: Any,
     ) -> None:
@@ -122,7 +122,9 @@ class Trainer(compilation.Compilation):
                     break
             called.call("on_train_end", {})
 
-    def _pass_of_test(self, checked: batches.Source, called: callback.Callbacks) -> dict[str, Any]:
+    def _pass_of_test(
+        self, checked: batches.Source, called: callback.CallbackList
+    ) -> dict[str, Any]:
         called.call("on_test_begin", {})
         found = self._pass(checked, called, "test")
         called.call("on_test_end", {})
@@ -131,7 +133,7 @@ class Trainer(compilation.Compilation):
         return found
 
     def _pass(
-        self, source: batches.Source, called: callback.Callbacks, mode: str
+        self, source: batches.Source, called: callback.CallbackList, mode: str
     ) -> dict[str, Any] | None:
         """Run all batches of a source. Return the mean loss, and the metrics at the end.
 
@@ -195,7 +197,7 @@ class Trainer(compilation.Compilation):
             source = self._source(x, y, sample_weight, None, batch_size, steps, shuffle=False)
             parameters = {"steps": source.steps, "verbose": verbose, "samples": source.samples}
             shown = progress.PassLogger(source.samples, source.steps, verbose)
-            called = callback.Callbacks([*(callbacks or ()), shown], self, parameters)
+            called = callback.configured([*(callbacks or ()), shown], self, parameters)
             values = self._pass_of_test(source, called)
             shown.end(values)
         found = list(values.values())
