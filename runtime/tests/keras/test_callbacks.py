@@ -306,8 +306,52 @@ def test_tensorboard_gets_histograms_of_the_weights(model: Any, tmp_path: pathli
     assert tf.get_collection(tf.GraphKeys.SUMMARIES) == []
 
 
+def test_tensorboard_gets_the_weights_as_images(tmp_path: pathlib.Path) -> None:
+    model = keras.Sequential([keras.layers.Conv2D(2, 3, input_shape=(3, 4, 1)),
+                              keras.layers.Flatten(), keras.layers.Dense(1)])  # fmt: skip
+    model.compile("sgd", "mse")
+    board = keras.callbacks.TensorBoard(str(tmp_path), histogram_freq=1, write_images=True)
+    model.fit(np.ones((1, 3, 4, 1)), np.ones((1, 1)), verbose=0, callbacks=[board])
+    _, found = events(tmp_path)
+    sizes = {value.tag: (value.image.height, value.image.width) for event in found
+             for value in event.summary.value if value.HasField("image")}  # fmt: skip
+    assert sizes == {
+        "conv2d/kernel_0_1/image/0": (3, 3), "conv2d/kernel_0_1/image/1": (3, 3),
+        "conv2d/bias_0_1/image/0": (2, 1), "dense/kernel_0_1/image/0": (4, 1),
+    }  # fmt: skip
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("metadata", ["labels.tsv", {"words": "labels.tsv"}])
+def test_tensorboard_saves_embeddings_for_the_projector(
+    metadata: Any, tmp_path: pathlib.Path
+) -> None:
+    words = keras.Input((2,), name="ids")
+    vectors = keras.layers.Embedding(5, 3, name="words")(words)
+    model = keras.Model(words, keras.layers.Dense(1)(keras.layers.Flatten()(vectors)))
+    model.compile("sgd", "mse")
+    ids = np.array([[0, 1], [2, 3], [4, 0]])
+    board = keras.callbacks.TensorBoard(
+        str(tmp_path), batch_size=2, embeddings_freq=2, embeddings_metadata=metadata,
+        embeddings_data={"ids": ids},
+    )  # fmt: skip
+    model.fit(ids, np.ones((3, 1)), epochs=3, verbose=0, callbacks=[board])
+    assert (tmp_path / "keras_embedding.ckpt-0.index").is_file()
+    saved = tf.train.load_checkpoint(str(tmp_path / "keras_embedding.ckpt-2"))
+    (table,) = model.get_layer("words").get_weights()
+    np.testing.assert_array_equal(saved.get_tensor("words_embedding"), table[ids].reshape(3, 6))
+    text = (tmp_path / "projector_config.pbtxt").read_text()
+    assert 'tensor_name: "words_embedding:0"' in text
+    assert 'metadata_path: "labels.tsv"' in text
+    board = keras.callbacks.TensorBoard(
+        str(tmp_path), embeddings_freq=1, embeddings_data=[ids, ids]
+    )
+    with pytest.raises(ValueError, match="has 2 arrays, and the model has 1 inputs"):
+        model.fit(ids, np.ones((3, 1)), verbose=0, callbacks=[board])
+
+
 def test_tensorboard_refuses_what_it_cannot_write() -> None:
-    with pytest.raises(NotImplementedError, match="no gradients, images and embeddings"):
+    with pytest.raises(NotImplementedError, match="writes no gradients"):
         keras.callbacks.TensorBoard(write_grads=True)
 
 

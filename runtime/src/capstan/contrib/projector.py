@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from capstan.api.absent import absent
-from capstan.resources import file_names, files
+from capstan.train.projector_files import visualize_embeddings as visualize_embeddings
 
 if TYPE_CHECKING:
     from tensorboard.plugins.projector.projector_config_pb2 import EmbeddingInfo as EmbeddingInfo
@@ -13,21 +13,6 @@ if TYPE_CHECKING:
     from tensorboard.plugins.projector.projector_config_pb2 import SpriteMetadata as SpriteMetadata
 
 __all__ = ["EmbeddingInfo", "ProjectorConfig", "SpriteMetadata", "visualize_embeddings"]
-
-
-def visualize_embeddings(summary_writer: Any, config: Any) -> None:
-    """Write a ProjectorConfig to the folder of a summary writer, where TensorBoard finds it.
-
-    Raises:
-        ValueError: the writer has no folder.
-    """
-    from google.protobuf import text_format
-
-    folder = summary_writer.get_logdir()
-    if folder is None:
-        raise ValueError("Summary writer must have a logdir")
-    path = file_names.joined(folder, "projector_config.pbtxt")
-    files.write_all(path, text_format.MessageToString(config).encode())
 
 
 def __getattr__(name: str) -> Any:
