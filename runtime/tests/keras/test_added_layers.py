@@ -89,3 +89,17 @@ def test_a_loss_that_no_operation_computes_again_stays_as_it_is() -> None:
         model.compile("sgd", None)
         assert model.evaluate(X, verbose=0) == pytest.approx(3.0 * 6 * 0.5)
         assert len(model.layers) == 2
+
+
+def test_a_configuration_keeps_the_order_of_added_layers() -> None:
+    first, second = keras.Input((3,)), keras.Input((3,))
+    dense = keras.layers.Dense(2)
+    model = keras.Model([first, second], dense(first))
+    difference = model.output - dense(0.5 * second)
+    for distance, name in ((tf.square, "l2"), (tf.abs, "l1")):
+        loss = tf.reduce_mean(tf.reduce_sum(distance(difference), -1))
+        model.add_loss(loss)
+        model.add_metric(loss, aggregation="mean", name=name)
+    names = [layer.name for layer in model.layers]
+    for again in (keras.Model.from_config(model.get_config()), keras.models.clone_model(model)):
+        assert [layer.name for layer in again.layers] == names

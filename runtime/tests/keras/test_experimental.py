@@ -215,7 +215,7 @@ def test_a_linear_model_adds_its_inputs() -> None:
     model.compile("sgd", "mse")
     losses = model.fit([X, X[:, :2]], Y, epochs=3, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
-    bias, first, second = model.get_weights()
+    first, second, bias = model.get_weights()
     expected = np.maximum(X @ first + X[:, :2] @ second + bias, 0)
     np.testing.assert_allclose(model.predict([X, X[:, :2]]), expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match="Expected 2 inputs, but got 1"):
@@ -238,7 +238,7 @@ def wide_and_deep(optimizer: Any) -> Any:
 def test_each_part_of_a_wide_and_deep_model_has_an_optimizer_of_its_own() -> None:
     model = wide_and_deep([keras.optimizers.SGD(0.2), keras.optimizers.SGD(0.4)])
     model.fit(X, Y, epochs=1, batch_size=10, verbose=0)
-    wide = dict(zip(("bias", "kernel"), model.linear_model.get_weights(), strict=True))
+    wide = dict(zip(("kernel", "bias"), model.linear_model.get_weights(), strict=True))
     kernel, bias = model.dnn_model.get_weights()
     slope = -2 * X.T @ Y / Y.size / 2
     np.testing.assert_allclose(wide["kernel"], -0.2 * slope, rtol=1e-5)
@@ -252,7 +252,7 @@ def test_one_optimizer_trains_both_parts() -> None:
     model = wide_and_deep("sgd")
     model.fit(X, Y, epochs=2, batch_size=10, verbose=0)
     assert keras.backend.get_value(model.optimizer.iterations) == 4
-    wide = dict(zip(("bias", "kernel"), model.linear_model.get_weights(), strict=True))
+    wide = dict(zip(("kernel", "bias"), model.linear_model.get_weights(), strict=True))
     np.testing.assert_allclose(wide["kernel"], model.dnn_model.get_weights()[0], rtol=1e-5)
     read = experimental.WideDeepModel.from_config(model.get_config())
     assert read.get_config() == model.get_config()

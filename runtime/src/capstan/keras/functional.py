@@ -25,9 +25,9 @@ class Function:
         layer_order.check_names(found.layers)
         self.nodes, self.layers = found.nodes, found.layers
 
-    def extend(self, known: context.GraphContext, tensors: list[Any]) -> None:
-        """Let a call also compute the tensors, which it does not return."""
-        found = layer_order.Search(known, self._inputs, tensors)
+    def extend(self, known: context.GraphContext, tensor: Any) -> None:
+        """Let a call also compute a tensor, which it does not return. Its layers come last."""
+        found = layer_order.Search(known, self._inputs, [tensor])
         self.nodes = list(dict.fromkeys([*self.nodes, *found.nodes]))
         self.layers = list({id(layer): layer for layer in [*self.layers, *found.layers]}.values())
 

@@ -9,6 +9,7 @@ Source: `_map_graph_network` of python/keras/engine/network.py.
 import collections
 from typing import Any
 
+from capstan.api import trackable
 from capstan.api.layers import context
 from capstan.framework import graph as graphs
 from capstan.framework import nest
@@ -127,3 +128,15 @@ def check_names(layers: list[Any]) -> None:
                 f'The name "{name}" is used {count} times in the model. All layer names should be '
                 "unique."
             )
+
+
+def numbered(layers: list[Any]) -> trackable.Dependencies:
+    """Return the layers by the names that TensorFlow's checkpoints give them."""
+    found: trackable.Dependencies = []
+    with_weights = 0
+    for number, layer in enumerate(layers):
+        if layer.weights:
+            found.append((f"layer_with_weights-{with_weights}", layer))
+            with_weights += 1
+        found.append((f"layer-{number}", layer))
+    return found

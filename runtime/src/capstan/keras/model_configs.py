@@ -153,7 +153,7 @@ def of_function(model: Any, made: functional.Function) -> dict[str, Any]:
 def function(config: Mapping[str, Any], make: Make) -> tuple[Any, Any, list[Any]]:
     """Return the inputs and the outputs of a function of layers: a tensor, or a nest of several.
 
-    The third result are the tensors that were added as losses and metrics.
+    The third result are the tensors that were added as losses and metrics, in order.
 
     Raises:
         ValueError: the calls of the configuration do not lead from its inputs.
@@ -180,8 +180,9 @@ def function(config: Mapping[str, Any], make: Make) -> tuple[Any, Any, list[Any]
         for ends in ("input_layers", "output_layers")
     )
     kinds = added_layers.AddLoss, added_layers.AddMetric
-    added = [made[name, number] for name, number in made if isinstance(layers[name], kinds)]
-    return inputs, outputs, nest.flatten(added)
+    added = [name for name, layer in layers.items() if isinstance(layer, kinds)]
+    others = [made[each] for name in added for each in made if each[0] == name]
+    return inputs, outputs, nest.flatten(others)
 
 
 def _one_or_all(tensors: Any) -> Any:

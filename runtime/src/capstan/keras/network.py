@@ -86,8 +86,8 @@ class Model(trainer.Trainer, model_files.ModelFiles, model_attributes.ModelAttri
 
     def _attach(self, tensors: list[Any]) -> None:
         """Let the calls that lead to some tensors be part of the model."""
-        if tensors:
-            self._function.extend(context.of(), tensors)
+        for tensor in tensors:
+            self._function.extend(context.of(), tensor)
             self._functional_layers = self._function.layers
 
     @property
@@ -107,7 +107,7 @@ class Model(trainer.Trainer, model_files.ModelFiles, model_attributes.ModelAttri
         ]
         if trackable.is_trackable(self.optimizer):
             own.append(("optimizer", self.optimizer))
-        return [*_numbered(self._numbered_layers()), *own]
+        return [*layer_order.numbered(self._numbered_layers()), *own]
 
     def _numbered_layers(self) -> list[Any]:
         """Return the layers that a checkpoint names by number, from the inputs on."""
@@ -291,18 +291,6 @@ class Model(trainer.Trainer, model_files.ModelFiles, model_attributes.ModelAttri
         """
         for line in model_summary.lines(self, line_length, positions):
             (print_fn or print)(line)
-
-
-def _numbered(layers: list[Any]) -> trackable.Dependencies:
-    """Return the layers by the names that TensorFlow's checkpoints give them."""
-    found: trackable.Dependencies = []
-    with_weights = 0
-    for number, layer in enumerate(layers):
-        if layer.weights:
-            found.append((f"layer_with_weights-{with_weights}", layer))
-            with_weights += 1
-        found.append((f"layer-{number}", layer))
-    return found
 
 
 def _alone(tensors: Any) -> Any:

@@ -121,7 +121,8 @@ class Sequential(network.Model):
         self.built = self.outputs is not None
         if self._added and self.outputs:
             function = functional.Function(context.of(), self.inputs, self.outputs[0])
-            function.extend(context.of(), self._added)
+            for tensor in self._added:
+                function.extend(context.of(), tensor)
             self._with_added = function
 
     @property
