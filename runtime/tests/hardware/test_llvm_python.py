@@ -261,7 +261,7 @@ def test_shared_arrays_that_a_loop_would_misread_are_refused() -> None:
     with pytest.raises(ValueError, match="the loop takes no array of"):
         loop.share([(np.zeros(4), factors, 1), (np.zeros((4, 2))[:, 1], factors, 1)])
     with pytest.raises(ValueError, match="must take arguments of the same types"):
-        loop.share([(np.zeros(4), factors, 1), (np.zeros(4, np.float32), factors, 1)])
+        loop.share([(each, each, 1) for each in (np.zeros(4), np.zeros(4, np.float32))])
 
 
 def test_a_function_stays_while_a_thread_may_be_in_it() -> None:
