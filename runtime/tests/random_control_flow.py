@@ -18,12 +18,12 @@ class _Builder:
         self.tf = tf
         self.draw = random.Random(seed)
 
-    def program(self) -> Sequence[Any]:
+    def program(self, gate_gradients: bool) -> Sequence[Any]:
         tf = self.tf
         sources = [tf.constant(self.draw.uniform(-1, 1)) for _ in range(3)]
         sources.append(tf.placeholder_with_default(tf.constant(0.5), []))
         results = [self.expression(sources, 0)]
-        grads = tf.gradients(results, sources)
+        grads = tf.gradients(results, sources, gate_gradients=gate_gradients)
         return [*results, *(grad for grad in grads if grad is not None)]
 
     def expression(self, pool: Sequence[Any], depth: int) -> Any:
@@ -110,6 +110,9 @@ class _Builder:
         return self.tf.reduce_mean(self.tf.scan(step, values, reverse=self.draw.random() < 0.5))
 
 
-def program(seed: int) -> Callable[[Any], Sequence[Any]]:
-    """Return the program of a seed, which takes `tf` and returns its fetches."""
-    return lambda tf: _Builder(tf, seed).program()
+def program(seed: int, gate_gradients: bool = False) -> Callable[[Any], Sequence[Any]]:
+    """Return the program of a seed, which takes `tf` and returns its fetches.
+
+    `gate_gradients` is the argument of `tf.gradients`, which optimizers set.
+    """
+    return lambda tf: _Builder(tf, seed).program(gate_gradients)

@@ -153,6 +153,30 @@ def test_control_dependencies_of_enters_become_those_of_the_loop() -> None:
     assert found["decide"].control == ("before",)
 
 
+def gated() -> dict[str, ir.Node]:
+    """Return a loop in which both sides of the switch wait for a gate."""
+    changed = [
+        make("NoOp", "gate", control=["switch"]),
+        make("Identity", "final", "switch", control=["gate"]),
+        make("Identity", "pivot", "switch:1", control=["gate"]),
+        make("Exit", "exit", "final"),
+    ]
+    return {**counting(), **{node.name: node for node in changed}}
+
+
+def test_a_gate_between_the_sides_of_a_loop_variable_is_dropped() -> None:
+    nodes, functions = lifted(gated(), "exit:0")
+    assert nodes["exit"].inputs == (ir.Edge("decide"),)
+    assert set(functions[nodes["decide"].attrs["body"].name].nodes) == {"pivot", "add"}
+    assert evaluate(compiled(gated(), "exit:0"), 3, 4) == 11
+
+
+def test_a_gate_that_waits_for_more_than_a_loop_variable_is_refused() -> None:
+    nodes = gated() | {"gate": make("NoOp", "gate", control=["switch", "limit"])}
+    with pytest.raises(errors.InvalidArgumentError, match="no iteration of its loop needs"):
+        lifted(nodes, "exit:0")
+
+
 @pytest.mark.parametrize(
     ("change", "refused"),
     [

@@ -51,3 +51,27 @@ def test_a_random_program_gives_the_values_of_tensorflow(v1: Any, tf: Any, seed:
     for value, again, wanted in zip(found, imported, expected, strict=True):
         np.testing.assert_allclose(again, wanted, rtol=1e-3, atol=1e-5)
         np.testing.assert_allclose(value, wanted, rtol=1e-3, atol=1e-5)
+
+
+@hypothesis.settings(
+    max_examples=examples.share(40),
+    derandomize=True,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+)
+@hypothesis.given(seed=st.integers(0, 2**32 - 1))
+def test_a_random_graph_of_tensorflow_with_gated_gradients_gives_its_values(
+    v1: Any, tf: Any, seed: int
+) -> None:
+    with v1.Graph().as_default() as graph:
+        fetches = random_control_flow.program(seed, gate_gradients=True)(v1)
+        with v1.Session() as session:
+            try:
+                expected = session.run(fetches)
+            except tf.errors.InvalidArgumentError:
+                hypothesis.reject()
+    with capstan.Graph().as_default():
+        capstan.import_graph_def(graph.as_graph_def(), name="")
+        with capstan.Session() as session:
+            found = session.run([tensor.name for tensor in fetches])
+    for value, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-3, atol=1e-5)

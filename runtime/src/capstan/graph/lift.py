@@ -153,9 +153,12 @@ def _replace(
         ir.Edge(switch.name): ir.Edge(decision.name, outputs[switch.inputs[0]])
         for switch in frame.switches
     }
+    for name, node in frame.members.items():
+        if frame.is_copy(name) and node.inputs[0] in finals:
+            finals[ir.Edge(name)] = finals[node.inputs[0]]
     waits = dict.fromkeys(wait for enter in frame.of_role(Role.ENTER) for wait in enter.control)
     for name in frame.members.keys() - cond.nodes.keys() - body.nodes.keys():
-        if frame.must_run(name):
+        if frame.must_run(name) and ir.Edge(name) not in finals:
             raise refused(frame.members[name], "no iteration of its loop needs the node")
     for name in frame.members:
         del graph[name]

@@ -1,10 +1,11 @@
 """The loop of a frame: its variables, its switches, and the tensors that it captures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from capstan.core import dtypes, function
 from capstan.core import node as ir
+from capstan.framework import opdef
 from capstan.graph import infer
 from capstan.graph.frames import Role, refused, role_of
 
@@ -38,13 +39,15 @@ class LoopFrame:
     """A frame with one `LoopCond`, and without inner frames.
 
     `members` are all nodes of the frame, in the order of the graph. `decision` is the `LoopCond`.
-    `switches` are the switches whose side the `LoopCond` decides.
+    `switches` are the switches whose side the `LoopCond` decides. `gates` are the nodes that only
+    wait for `switches`.
     """
 
     members: Mapping[str, ir.Node]
     decision: ir.Node
     variables: Sequence[Variable]
     switches: Sequence[ir.Node]
+    gates: frozenset[str]
     arguments: Arguments
 
     def of_role(self, role: Role) -> list[ir.Node]:
@@ -75,11 +78,16 @@ class LoopFrame:
 
         A control dependency on an argument is dropped. So is a control dependency on the `Identity`
         of an argument. `while_loop` builds such an `Identity` so that nodes without inputs wait for
-        the iteration.
+        the iteration. A gate is dropped too.
         """
+        if name in self.gates or not self.computes(name):
+            return False
+        return not (self.is_copy(name) and self.members[name].inputs[0] in self.arguments.edges)
+
+    def is_copy(self, name: str) -> bool:
+        """Return whether the node `name` is an `Identity` that waits for nothing but gates."""
         node = self.members[name]
-        is_copy = role_of(node) is Role.IDENTITY and not node.control
-        return self.computes(name) and not (is_copy and node.inputs[0] in self.arguments.edges)
+        return role_of(node) is Role.IDENTITY and self.gates.issuperset(node.control)
 
 
 def read(members: Mapping[str, ir.Node], decision: ir.Node) -> LoopFrame:
@@ -91,7 +99,8 @@ def read(members: Mapping[str, ir.Node], decision: ir.Node) -> LoopFrame:
     variables = _variables(members)
     switches = _switches(members, decision, variables)
     arguments = _arguments(members, variables, switches)
-    return LoopFrame(members, decision, variables, switches, arguments)
+    gates = _gates(members, {node.name for node in switches})
+    return LoopFrame(members, decision, variables, switches, gates, arguments)
 
 
 def of_role(members: Mapping[str, ir.Node], role: Role) -> list[ir.Node]:
@@ -129,6 +138,25 @@ def _switches(
                 raise refused(node, "the Switch of a loop must take a loop variable")
             found.append(node)
     return found
+
+
+def _gates(members: Mapping[str, ir.Node], switches: Set[str]) -> frozenset[str]:
+    """Return the nodes without inputs and outputs that wait only for `switches`.
+
+    The gradient of a loop variable is a `Switch`. With `gate_gradients`, which optimizers pass, a
+    `NoOp` waits for it, and an `Identity` of each of its sides waits for this `NoOp`.
+    """
+    waiting = (node for node in members.values() if node.control and not node.inputs)
+    return frozenset(
+        node.name for node in waiting if switches.issuperset(node.control) and _only_waits(node)
+    )
+
+
+def _only_waits(node: ir.Node) -> bool:
+    if not opdef.is_defined(node.op):
+        return False
+    row = opdef.lookup(node.op)
+    return row.is_pure and row.role is None and not row.output_arguments
 
 
 def _arguments(
