@@ -132,7 +132,8 @@ def handles(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[A
     is_set = raw.VarIsInitializedOp(resource=v)
     clear = raw.DestroyResourceOp(resource=v)
     shape = raw.VariableShape(input=v)
-    return [is_set, fill, [before, view, after], shape, rows, elements, is_set, clear, is_set]
+    steps = [is_set, fill, raw.DisableCopyOnRead(resource=v), [before, view, after], shape, rows]
+    return [*steps, elements, is_set, clear, is_set]
 
 
 def branches(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
@@ -216,7 +217,9 @@ SCENARIOS: dict[str, tuple[Scenario, frozenset[str]]] = {
     "sparse nesterov": (_updating("SparseApplyMomentum", use_nesterov=True), frozenset()),
     "scaled ftrl": (_updating("ApplyFtrlV2", multiply_linear_by_lr=True), frozenset()),
     "fixed slots": (_updating("ApplyAdagrad", update_slots=False), frozenset()),
-    "handles": (handles, frozenset({"ResourceGatherNd", "VariableShape", "DestroyResourceOp"})),
+    "handles": (handles, frozenset({
+        "DestroyResourceOp", "DisableCopyOnRead", "ResourceGatherNd", "VariableShape",
+    })),
     "branches": (branches, frozenset({"Switch", "RefSwitch", "Merge"})),
     "strings": (strings, frozenset({
         "StaticRegexFullMatch", "StringJoin", "ShardedFilename", "AsString",

@@ -17,6 +17,7 @@ OTHERS = {
         ("StackCloseV2", "StackPopV2", "StackPushV2", "StackV2"),
         "TensorFlow's list leaves out the kernels that keep their elements on the host",
     ),
+    "DisableCopyOnRead": "TensorFlow 1.15 has no such operation",
     **dict.fromkeys(
         ("MatrixDiagPartV3", "MatrixDiagV3", "MatrixSetDiagV3"), "TensorFlow 1.15 has only V2"
     ),

@@ -49,6 +49,7 @@ USES: dict[str, Any] = {
     "gather_nd": lambda v: raw.ResourceGatherNd(v, [[0]], **FLOAT),
     "slice": lambda v: raw.ResourceStridedSliceAssign(v, [0], [1], [1], [1.0]),
     "shape": raw.VariableShape,
+    "copy on read": raw.DisableCopyOnRead,
     "destroy": lambda v: raw.DestroyResourceOp(v, ignore_lookup_error=False),
 }
 

@@ -215,8 +215,8 @@ ELSEWHERE = {
     },
     "kernels/test_resource.py": {
         "VarHandleOp", "ReadVariableOp", "VarIsInitializedOp", "VariableShape", "DestroyResourceOp",
-        "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "ResourceGather",
-        "ResourceGatherNd",
+        "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "DisableCopyOnRead",
+        "ResourceGather", "ResourceGatherNd",
         "ResourceScatterAdd", "ResourceScatterDiv", "ResourceScatterMax", "ResourceScatterMin",
         "ResourceScatterMul", "ResourceScatterSub", "ResourceScatterUpdate",
     },

@@ -39,8 +39,13 @@ def build(v1: Any, folder: pathlib.Path) -> tuple[Any, Any, Any]:
     )
     with v1.variable_scope("head", use_resource=True):
         weights = v1.get_variable("weights", initializer=np.float32([[1], [-2], [3]]))
+        # TensorFlow's saver reads the parts of a variable in another way than whole variables.
+        parts = v1.get_variable(
+            "parts", [2], initializer=v1.zeros_initializer(),
+            partitioner=v1.fixed_size_partitioner(2),
+        )  # fmt: skip
     found = v1.nn.embedding_lookup(rows, table.lookup(words))
-    scores = v1.squeeze(v1.matmul(found, weights), 1, name="scores")
+    scores = v1.squeeze(v1.matmul(found, weights) + v1.reduce_sum(parts), 1, name="scores")
     return words, found, scores
 
 

@@ -11,7 +11,8 @@ from capstan.kernels import gpu_table
 
 _NEEDS_HOST: Final = (
     # These decide what runs, or keep something between calls.
-    "Case DeleteSessionTensor DestroyResourceOp Enter Exit GetSessionHandle GetSessionTensor If "
+    "Case DeleteSessionTensor DestroyResourceOp DisableCopyOnRead Enter Exit GetSessionHandle "
+    "GetSessionTensor If "
     "DebugNanCount DestroyTemporaryVariable TemporaryVariable "
     "IsVariableInitialized LoopCond Merge NextIteration "
     "ConsumeMutexLock MutexLock MutexV2 "

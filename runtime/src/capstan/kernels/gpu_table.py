@@ -264,10 +264,11 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     (
         {},
         "All Any BroadcastArgs BroadcastGradientArgs Case ConcatOffset ControlTrigger "
-        "DeleteSessionTensor DestroyResourceOp IdentityN If LogicalAnd LogicalNot LogicalOr "
-        "LoopCond NoOp PartitionedCall Placeholder StackCloseV2 StatefulPartitionedCall "
-        "StatelessCase StatelessIf StatelessWhile TensorArrayCloseV3 TensorArrayGradV3 "
-        "TensorArrayGradWithShape TensorArraySizeV3 VarIsInitializedOp VariableShape While",
+        "DeleteSessionTensor DestroyResourceOp DisableCopyOnRead IdentityN If LogicalAnd "
+        "LogicalNot LogicalOr LoopCond NoOp PartitionedCall Placeholder StackCloseV2 "
+        "StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile TensorArrayCloseV3 "
+        "TensorArrayGradV3 TensorArrayGradWithShape TensorArraySizeV3 VarIsInitializedOp "
+        "VariableShape While",
     ),
 )
 """The dtypes that kernels of GPUs serve, by type attribute, and the ops of these kernels."""

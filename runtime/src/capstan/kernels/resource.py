@@ -162,6 +162,11 @@ def _destroy(node: NodeContext) -> Function:
     return destroy
 
 
+def _check_exists(cell: Cell) -> None:
+    """Raise NotFoundError if the variable has no value. Reads never copy a variable here."""
+    cell.held()
+
+
 register(Kernel("VarHandleOp", _handle))
 register(
     Kernel(
@@ -174,6 +179,7 @@ register(
 register(Kernel("VarIsInitializedOp", constantly(state.is_initialized)))
 register(Kernel("VariableShape", _shape))
 register(Kernel("DestroyResourceOp", _destroy))
+register(Kernel("DisableCopyOnRead", constantly(_check_exists)))
 register(Kernel("AssignVariableOp", _assign))
 register(Kernel("AssignAddVariableOp", _update(np.add)))
 register(Kernel("AssignSubVariableOp", _update(np.subtract)))

@@ -133,6 +133,16 @@ define(
         effect=facts.changes("resource"),
     )
 )
+# TensorFlow 2 puts this op before the reads of a saver, so that it copies no variable.
+define(
+    OpDef(
+        "DisableCopyOnRead",
+        ("resource: resource",),
+        shape=rules.nothing,
+        not_differentiable=True,
+        effect=facts.reads("resource"),
+    )
+)
 for _name in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):
     define(
         OpDef(
