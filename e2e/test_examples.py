@@ -1,5 +1,6 @@
 """The small programs of `examples` print the lines that the gallery shows."""
 
+import pathlib
 import re
 import sys
 
@@ -23,6 +24,15 @@ def test_the_gallery_shows_the_output_of_every_small_program() -> None:
         assert str(path.relative_to(ROOT)) in GALLERY
 
 
+@pytest.mark.parametrize("job", sorted(EXAMPLES.rglob("*.yaml")), ids=lambda path: path.stem)
+def test_a_job_names_the_folder_of_checkpoints_only_if_a_cluster_gives_it_one(
+    job: pathlib.Path,
+) -> None:
+    lines = [line for line in job.read_text().splitlines() if not line.startswith("#")]
+    if any("$(CAPSTAN_CHECKPOINT_DIR)" in line for line in lines):
+        assert "  checkpoint:" in lines
+
+
 @pytest.mark.e2e
 @pytest.mark.parametrize("program", sorted(SHOWN))
 def test_a_program_prints_the_lines_of_the_gallery(shell: Shell, program: str) -> None:
@@ -34,7 +44,7 @@ def test_a_program_prints_the_lines_of_the_gallery(shell: Shell, program: str) -
 def test_a_supervised_job_fits_its_line(shell: Shell) -> None:
     (shell.folder / "supervisor.py").write_bytes((EXAMPLES / "supervisor.py").read_bytes())
     job = (EXAMPLES / "supervisor.yaml").read_text()
-    (shell.folder / "job.yaml").write_text(job.replace(".py,", ".py, --steps=400,"))
+    (shell.folder / "job.yaml").write_text(job.replace(".py]", ".py, --steps=400]"))
     ran = shell.run(CAPSTANCTL, "run", "job.yaml")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     log = (shell.folder / ".capstan/supervisor/worker-0.1.log").read_text()

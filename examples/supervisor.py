@@ -12,6 +12,8 @@ Or all tasks with one command, which also restarts tasks that fail:
     capstanctl run examples/supervisor.yaml
 """
 
+import os
+
 import numpy as np
 
 import capstan as tf
@@ -22,7 +24,11 @@ flags.DEFINE_string("ps_hosts", "", "Comma-separated host:port of the parameter 
 flags.DEFINE_string("worker_hosts", "", "Comma-separated host:port of the workers")
 flags.DEFINE_string("job_name", "", "Job of this task: ps or worker")
 flags.DEFINE_integer("task_index", 0, "Index of this task within its job")
-flags.DEFINE_string("logdir", None, "Folder of checkpoints and summaries; by default none")
+flags.DEFINE_string(
+    "logdir",
+    os.environ.get("CAPSTAN_CHECKPOINT_DIR"),
+    "Folder of checkpoints and summaries; by default that of the job, if it has one",
+)
 flags.DEFINE_integer("steps", 1000, "Global step at which training ends")
 flags.DEFINE_boolean("issync", False, "Whether an update uses the gradients of all workers")
 FLAGS = flags.FLAGS
