@@ -1,6 +1,6 @@
 """The loop of a frame: its variables, its switches, and the tensors that it captures."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from capstan.core import dtypes, function
@@ -99,7 +99,7 @@ def read(members: Mapping[str, ir.Node], decision: ir.Node) -> LoopFrame:
     variables = _variables(members)
     switches = _switches(members, decision, variables)
     arguments = _arguments(members, variables, switches)
-    gates = _gates(members, {node.name for node in switches})
+    gates = _gates(members, frozenset(node.name for node in switches))
     return LoopFrame(members, decision, variables, switches, gates, arguments)
 
 
@@ -140,7 +140,7 @@ def _switches(
     return found
 
 
-def _gates(members: Mapping[str, ir.Node], switches: Set[str]) -> frozenset[str]:
+def _gates(members: Mapping[str, ir.Node], switches: frozenset[str]) -> frozenset[str]:
     """Return the nodes without inputs and outputs that wait only for `switches`.
 
     The gradient of a loop variable is a `Switch`. With `gate_gradients`, which optimizers pass, a
