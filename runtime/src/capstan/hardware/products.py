@@ -33,8 +33,12 @@ threads. To read or to write the matrix takes about as long as to multiply, so t
 
 def matmul(left: Array, right: Array, out: Array | None = None) -> Any:
     """Return `np.matmul(left, right, out)`, and wait for no core that other programs keep busy."""
-    if left.ndim > 1 and right.ndim > 1 and _is_divided(left.shape, right.shape):
-        return _divided(left, right, out)
+    if left.ndim > 1 and right.ndim > 1:
+        if left.shape[-1] == right.shape[-2] == 1:
+            # Of a column and a row, the sums have one term. NumPy's `matmul` is 2 to 5 times slower.
+            return np.multiply(left, right, out)
+        if _is_divided(left.shape, right.shape):
+            return _divided(left, right, out)
     return np.matmul(left, right, out)
 
 
@@ -43,7 +47,9 @@ def matmul_of(left: Shape, right: Shape) -> Callable[..., Any]:
     if left is None or right is None or len(left) < 2 or len(right) < 2:
         return matmul
     sizes = *left[-2:], right[-1]
-    return matmul if None in sizes or _is_divided(left, right) else np.matmul
+    if None in sizes or left[-1] == 1 or _is_divided(left, right):
+        return matmul
+    return np.matmul
 
 
 def _is_divided(left: Any, right: Any) -> bool:
