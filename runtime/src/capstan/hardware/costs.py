@@ -5,15 +5,28 @@ import threading
 from capstan.core import elementwise
 
 
-class Costs:
-    """Adds up the time of programs. Equal programs share their time. Thread-safe."""
+class Cost:
+    """Adds up the time of one program. Thread-safe."""
 
     def __init__(self) -> None:
-        self._seconds: dict[elementwise.Program, float] = {}
+        self._seconds = 0.0
         self._lock = threading.Lock()
 
-    def add(self, program: elementwise.Program, seconds: float) -> float:
-        """Add the time of a call of `program`. Return the time of all calls."""
+    def add(self, seconds: float) -> float:
+        """Add the time of a call. Return the time of all calls."""
         with self._lock:
-            self._seconds[program] = total = self._seconds.get(program, 0.0) + seconds
-            return total
+            self._seconds += seconds
+            return self._seconds
+
+
+class Costs:
+    """The costs of programs. Equal programs have one cost. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._costs: dict[elementwise.Program, Cost] = {}
+        self._lock = threading.Lock()
+
+    def of(self, program: elementwise.Program) -> Cost:
+        """Return the cost of a program. Its hash takes microseconds, so calls should keep it."""
+        with self._lock:
+            return self._costs.setdefault(program, Cost())

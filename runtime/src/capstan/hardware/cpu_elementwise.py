@@ -56,7 +56,7 @@ class Ufunc:
         spent: costs.Costs,
         before: Callable[..., Any] | None = None,
     ) -> None:
-        self._program, self._spent = program, spent
+        self._program, self._cost = program, spent.of(program)
         self._inputs = program.inputs
         self._before = before or _one_by_one(program)
         self._loop: llvm_ufuncs.Loop | None = None
@@ -74,7 +74,7 @@ class Ufunc:
         size = max(array.size for array in inputs)
         calls = len(self._program.calls)
         seconds = calls * (_CALL_SECONDS + size * _ELEMENT_SECONDS)
-        spent = self._spent.add(self._program, seconds)
+        spent = self._cost.add(seconds)
         if spent < _COMPILE_SECONDS + calls * _FUNCTION_SECONDS:
             return None
         with self._lock:  # another thread may be in the loop, which must stay

@@ -35,7 +35,7 @@ def matmul(left: Array, right: Array, out: Array | None = None) -> Any:
     """Return `np.matmul(left, right, out)`, and wait for no core that other programs keep busy."""
     if left.ndim > 1 and right.ndim > 1:
         if left.shape[-1] == right.shape[-2] == 1:
-            # Of a column and a row, the sums have one term. NumPy's `matmul` is 2 to 5 times slower.
+            # Of a column and a row, each sum has one term. `np.matmul` is 2 to 5 times slower.
             return np.multiply(left, right, out)
         if _is_divided(left.shape, right.shape):
             return _divided(left, right, out)
