@@ -52,6 +52,11 @@ def test_tails_and_skewness_are_parameters() -> None:
         same, expected = session.run([plain.log_prob([0.3, 4.0]), normal.log_prob([0.3, 4.0])])
         slope, density = session.run(derivative(skew, np.array([0.3, 4.0])))
         assert session.run(skew.sample(7, seed=2)).shape == (7, 2)
+        image = session.run(skew.bijector.forward(np.float64(0.7)))
+    # The scale is that at 2 without the skewness.
+    factor = 2 * 2.0 / np.sinh(np.arcsinh(2.0) * 1.3)
+    expected_image = np.array([0.0, 1.0]) + factor * np.sinh((np.arcsinh(0.7) + 0.5) * 1.3)
+    np.testing.assert_allclose(image, expected_image, rtol=1e-9)
     np.testing.assert_allclose(same, expected, rtol=1e-9)
     np.testing.assert_allclose(density, slope, rtol=1e-9)
     assert skew.batch_shape.as_list() == [2]
