@@ -171,6 +171,9 @@ def _moved(variable: Any, value: Any, decay: Any, zero_debias: bool, name: str |
             rate = math_ops.cast(rate, variable.dtype.base_dtype)
         if zero_debias:
             return _assign_debiased(variable, value, rate)
+        # TensorFlow 1.15 subtracts on the current device. If that is another task, the value of a
+        # reference variable is sent there before an update that the average waits for, so the
+        # average lags behind, for example in a SyncReplicasOptimizer.
         with graph.colocate_with(variable.op):
             return state_ops.assign_sub(variable, (variable - value) * rate, name=scope)
 
