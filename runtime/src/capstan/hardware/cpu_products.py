@@ -23,8 +23,10 @@ _PIECES: Final = 8
 _EDGE: Final = 32
 """Pieces begin at multiples of this number of rows or columns, so that their tiles are whole."""
 
-_HEIGHTS: Final = {64: 8, 32: 4}
-"""The rows of a tile, by the bytes of a vector. Such tiles fit into the registers."""
+_HEIGHTS: Final = {64: (8, 7, 6, 4, 2, 1), 32: (4, 3, 2, 1)}
+"""The rows of tiles, by the bytes of a vector. Such tiles fit into the registers.
+
+Images often have 7 or 14 columns."""
 
 
 def is_fast() -> bool:
@@ -55,8 +57,8 @@ class _Products:
         from capstan.hardware import llvm_products  # Most programs need no LLVM.
 
         compiler = cpu_elementwise.compiler()
-        height = _HEIGHTS.get(compiler.register, max(_HEIGHTS.values()))
-        text = llvm_products.write(dtype, compiler.register, height)
+        heights = _HEIGHTS.get(compiler.register, _HEIGHTS[32])
+        text = llvm_products.write(dtype, compiler.register, heights)
         self._engine = compiler.engine(text)  # It owns the code.
         self.of_row: int = self._engine.get_function_address(llvm_products.OF_ROW)
         signature = ctypes.CFUNCTYPE(None, *[ctypes.py_object] * 4)

@@ -44,14 +44,14 @@ the result, whose numbers before do not matter.
 _Numbers = Mapping[str, Any]
 
 
-def write(dtype: np.dtype[Any], size: int, height: int) -> str:
-    """Return the text of the module, for vectors of `size` bytes and tiles of `height` rows.
+def write(dtype: np.dtype[Any], size: int, heights: Sequence[int]) -> str:
+    """Return the text of the module, for vectors of `size` bytes.
 
-    `height` is a power of two. The function takes array objects: those that begin with the first
-    left matrix, right matrix and result, and one of int64 with the numbers `FIELDS`.
+    `heights` are the numbers of rows of tiles, from the largest to 1. The function takes array
+    objects: those that begin with the first left matrix, right matrix and result, and one of int64
+    with the numbers `FIELDS`.
     """
     module = ir.Module(NAME)
-    heights = [1 << power for power in reversed(range(height.bit_length()))]
     tiles = llvm_tiles.Tiles(module, dtype, size // dtype.itemsize, heights)
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER] * 4), NAME)
     build = ir.IRBuilder(function.append_basic_block())
@@ -111,7 +111,7 @@ class _Products:
         right, result = (self._moved(place, column, WORD(1)) for place in others)
         rest = build.sub(numbers["columns"], column)
         start: Any = WORD(0)
-        for height in self._heights:
+        for height in self._heights if vectors else self._tiles.heights_of_parts:
             end = self._end(start, numbers["rows"], height)
             with counting(build, start, end, WORD(height)) as row:
                 self._tiles.call(

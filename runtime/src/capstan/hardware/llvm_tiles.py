@@ -54,10 +54,12 @@ class Tiles:
         self._vector = ir.VectorType(self._number, lanes)
         self._align = dtype.itemsize
         self._suffix = f"v{lanes}f{8 * dtype.itemsize}"
+        self.heights_of_parts = [height for height in heights if not height & (height - 1)]
+        """The heights of tiles that are narrower than a vector. There are few, to compile less."""
         self._functions = {
             (height, width): self._write(height, width)
-            for height in heights
             for width in (*WIDTHS, PART)
+            for height in (heights if width else self.heights_of_parts)
         }
 
     def call(self, build: ir.IRBuilder, height: int, width: int, **arguments: Any) -> None:
