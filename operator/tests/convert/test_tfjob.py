@@ -117,7 +117,11 @@ TEMPLATE = "spec.tfReplicaSpecs.PS.template.spec"
         (change("apiVersion", "kubeflow.org/v1beta2"), "apiVersion: must be kubeflow.org/v1"),
         (change("spec", []), "spec: must be a mapping"),
         (change("spec.tfReplicaSpecs", ...), "spec.replicaSpecs: "),
-        (change("spec.tfReplicaSpecs.Boss", {}), "spec.tfReplicaSpecs.Boss: is not a replica type"),
+        (
+            change("spec.tfReplicaSpecs.Boss", {}),
+            "spec.tfReplicaSpecs.Boss: is not a replica type of TFJob: use Chief, Master, PS, "
+            "Worker or Evaluator",
+        ),
         (
             change("spec.tfReplicaSpecs.Master", {}),
             "spec.tfReplicaSpecs.Master: is the same as spec.tfReplicaSpecs.Chief",

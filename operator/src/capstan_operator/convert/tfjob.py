@@ -137,7 +137,8 @@ def _replicas(given: Mapping[str, Any]) -> dict[ReplicaType, tuple[str, Mapping[
         path = f"spec.tfReplicaSpecs.{name}"
         kind = _TYPES.get(str(name).lower())
         if kind is None:
-            faults.append(Fault(path, "is not a replica type of TFJob"))
+            types = "Chief, Master, PS, Worker or Evaluator"
+            faults.append(Fault(path, f"is not a replica type of TFJob: use {types}"))
         elif kind in found:
             faults.append(Fault(path, f"is the same as {found[kind][0]}; keep one"))
         else:
