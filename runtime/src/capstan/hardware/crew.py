@@ -147,7 +147,8 @@ class _Crew:
             pass  # The system starts no thread, so the caller works alone.
 
     def _help(self) -> None:
-        _code().help(self._state, _LOOKS)
+        code = _code()  # It stays while the thread is in it.
+        code.help(self._state, _LOOKS)
 
 
 @functools.cache
