@@ -215,6 +215,14 @@ class TestPodsOfADeletedJob:
         assert (ready.reason, ready.message) == ("WaitingForOldPods", "Service digits")
 
 
+def test_a_late_answer_about_the_pods_is_shown_and_is_no_news() -> None:
+    late = Obstacle("TemplateUnchecked", "no answer yet")
+    decided = plan(make_job(), Status(), Observed((), obstacle=late), START)
+    assert (decided.actions, decided.news) == ((), ())
+    assert decided.status is not None
+    assert decided.status.summary.reason == "no answer yet"
+
+
 class TestTheReasonWhyAPodWaits:
     def pending(self, world: World, name: str, reason: str, message: str = "", **more: Any) -> None:
         fields = {"phase": TaskPhase.PENDING, "ready": False, "reason": reason, "message": message}

@@ -24,7 +24,7 @@ from capstan_operator.reconcile.policies.template import Answer, DryRun
 
 REMEMBERED = 1024
 """The most valid templates that are remembered. Series of jobs often differ only in their names."""
-SOON_SECONDS = 2.0
+SOON_SECONDS = 5.0
 """The number is a guess: a person who submits a job looks at its status after a moment."""
 
 _UNCHECKED = Obstacle(

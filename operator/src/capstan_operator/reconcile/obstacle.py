@@ -17,6 +17,7 @@ from capstan_operator.reconcile.observe import (
     NETWORK_POLICY_MISSING,
     SERVICE_CHANGED,
     SERVICE_MISSING,
+    TEMPLATE_UNCHECKED,
     VOLUME_CLAIM_MISSING,
     WAITING_FOR_OLD_PODS,
     InstanceState,
@@ -51,8 +52,11 @@ def find(observed: Observed) -> Obstacle | None:
 
 
 def news(before: Status, obstacle: Obstacle | None) -> tuple[Announce, ...]:
-    """Return the news of an obstacle: one line, in the pass in which it appears."""
-    if obstacle is None:
+    """Return the news of an obstacle: one line, in the pass in which it appears.
+
+    That an answer about the pods is late is no news: most often it comes a moment later.
+    """
+    if obstacle is None or obstacle.reason == TEMPLATE_UNCHECKED:
         return ()
     conditions = {condition.type: condition for condition in before.conditions}
     if obstacle.reason == NAME_CONFLICT:
