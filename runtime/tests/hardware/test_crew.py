@@ -3,6 +3,7 @@
 import ctypes
 import os
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,21 @@ def test_an_interrupt_comes_after_the_rows_that_helpers_have_taken() -> None:
     with pytest.raises(KeyboardInterrupt):
         parts.share()
     assert parts.numbers.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("rows", [[[0]], [[0], [0]]], ids=["alone", "shared"])
+def test_the_compiled_code_stays_while_a_caller_is_in_it(rows: list[list[int]]) -> None:
+    """Threads that compile it at the same time each replace the cached one."""
+    code = weakref.ref(crew._code())
+    is_there: list[bool] = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    def forget(row: int) -> None:
+        crew._code.cache_clear()
+        is_there.append(code() is not None)
+
+    crew.share(ctypes.cast(forget, ctypes.c_void_p).value or 0, rows)
+    assert is_there == [True] * len(rows)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

@@ -1,5 +1,6 @@
 """Products in pieces give the numbers of `np.matmul`."""
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from exact import ORDERS, integers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capstan.hardware import blas, cpu_products, products, shared_products
+from capstan.hardware import blas, cpu_blas, cpu_products, crew, products, shared_products
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +47,26 @@ def test_a_large_product_has_several_pieces(size: int, order: str) -> None:
     left, right = integers(1, size, size), ORDERS[order](integers(2, size, size))
     assert shared_products.serves(left, right, 2)
     np.testing.assert_array_equal(products.matmul(left, right), np.matmul(left, right))
+
+
+@pytest.mark.parametrize("compiled", [cpu_products._products, cpu_blas._function])
+def test_the_compiled_code_stays_while_threads_are_in_it(
+    monkeypatch: pytest.MonkeyPatch, compiled: Any
+) -> None:
+    """Threads that compile it at the same time each replace the cached one."""
+    is_tiled = compiled is cpu_products._products
+    monkeypatch.setattr(shared_products, "_is_tiled", lambda *_: is_tiled)
+    code = weakref.ref(compiled(np.dtype(np.float32)))
+    share = crew.share
+
+    def share_and_forget(function: int, rows: Any) -> None:
+        compiled.cache_clear()
+        assert code() is not None
+        share(function, rows)
+
+    monkeypatch.setattr(crew, "share", share_and_forget)
+    left, right = integers(1, 300, 300), integers(2, 300, 300)
+    np.testing.assert_array_equal(shared_products.multiply(left, right), np.matmul(left, right))
 
 
 @given(size=st.integers(1, 5000), work=st.integers(1, 1 << 36))

@@ -15,8 +15,7 @@ def share(products: Sequence[tuple[Array, Array, Array]]) -> None:
     All have the same dtype, float32 or float64, and are aligned. The lines of the first two have
     neighbours, as rows or as columns. The rows of the third have. There must be a `blas.library`.
     """
-    of_row = _function(products[0][0].dtype).of_row
-    blas.alone(crew.share, of_row, [_row(*product) for product in products])
+    _function(products[0][0].dtype).share([_row(*product) for product in products])
 
 
 def has_lines(matrix: Array) -> bool:
@@ -59,7 +58,11 @@ class _Function:
         text = llvm_blas.write(dtype, library.bits)
         symbols = {llvm_blas.symbol(dtype): library.product(dtype)}
         self._engine = cpu_elementwise.compiler().engine(text, symbols)  # It owns the code.
-        self.of_row: int = self._engine.get_function_address(llvm_blas.OF_ROW)
+        self._of_row: int = self._engine.get_function_address(llvm_blas.OF_ROW)
+
+    def share(self, rows: Sequence[crew.Row]) -> None:
+        """Share the calls. A method keeps the engine, and so the code, while threads are in it."""
+        blas.alone(crew.share, self._of_row, rows)
 
 
 @functools.cache

@@ -60,12 +60,18 @@ class _Products:
         heights = _HEIGHTS.get(compiler.register, _HEIGHTS[32])
         text = llvm_products.write(dtype, compiler.register, heights)
         self._engine = compiler.engine(text)  # It owns the code.
-        self.of_row: int = self._engine.get_function_address(llvm_products.OF_ROW)
+        self._of_row: int = self._engine.get_function_address(llvm_products.OF_ROW)
         signature = ctypes.CFUNCTYPE(None, *[ctypes.py_object] * 4)
         self._call = signature(self._engine.get_function_address(llvm_products.NAME))
 
+    # Two threads may compile at the same time, and the cache then keeps only one of the objects. A
+    # method keeps its own, and so the code, while threads are in it.
+
     def add(self, left: Array, right: Array, result: Array, given: Array) -> None:
         self._call(left, right, result, given)
+
+    def share(self, calls: Sequence[tuple[Array, Array, Array, Array]]) -> None:
+        crew.share(self._of_row, calls)
 
 
 @functools.cache
@@ -86,7 +92,7 @@ def add(left: Array, right: Array, result: Array, given: Array) -> None:
 def share(calls: Sequence[tuple[Array, Array, Array, Array]]) -> None:
     """Call `add` with each of the tuples, in several threads. All arrays have one dtype."""
     if calls:
-        crew.share(_products(calls[0][0].dtype).of_row, calls)
+        _products(calls[0][0].dtype).share(calls)
 
 
 def multiply(left: Array, right: Array, result: Array) -> None:

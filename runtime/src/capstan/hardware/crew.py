@@ -12,7 +12,7 @@ import functools
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -39,7 +39,7 @@ _LONGEST: Final = 1.0
 """The longest time, in seconds, for which a caller works alone."""
 
 
-def share(function: int, rows: Iterable[Row]) -> None:
+def share(function: int, rows: Sequence[Row]) -> None:
     """Call a function with each of the rows, in the calling thread and in others.
 
     `function` is the address of a compiled function that takes a row
@@ -52,8 +52,9 @@ def share(function: int, rows: Iterable[Row]) -> None:
         return
     table = np.array(given, np.int64)
     helpers = min(blas.threads(), len(table)) - 1
+    code = _code()  # It stays while the thread is in it.
     if helpers < 1 or not _crew().share(function, table, helpers):
-        _code().alone(function, table)
+        code.alone(function, table)
 
 
 class Pauses:
