@@ -90,7 +90,9 @@ def changed_objects_are_repaired(proof: Proof) -> Condition:
     story.until(lambda status: condition(status, "NameConflict"))
     uid = story.job()["metadata"]["uid"]
     kind = {"apiVersion": "capstan.dev/v1alpha1", "kind": "TrainingJob"}
-    owned = {"ownerReferences": [{**kind, "name": NAME, "uid": uid, "controller": True}]}
+    # Only those who may delete a Secret may change its owners, and the operator may not.
+    owner = {"name": NAME, "uid": uid, "controller": True, "blockOwnerDeletion": True}
+    owned = {"ownerReferences": [{**kind, **owner}]}
     secret = {"name": f"{NAME}-worker-0-tls-{uid[:8]}", **owned}
     files = {"tls.crt": "", "tls.key": ""}
     api.post(secrets, {"metadata": secret, "type": "kubernetes.io/tls", "data": files})
