@@ -23,8 +23,8 @@ from capstan.hardware import blas, cpu_elementwise, threads
 Row = Sequence[Array | int]
 """The arguments of a call: arrays and integers."""
 
-_LOOKS: Final = 1 << 13
-"""A helper that has looked for a job so many times sleeps. That takes some 0.25 ms."""
+_LOOKS: Final = 1 << 12
+"""A helper that has looked for a job so many times sleeps. That takes some 0.1 ms."""
 
 _LATE: Final = 3
 """A helper that takes this many times as long as the caller for a call had to wait for a core."""

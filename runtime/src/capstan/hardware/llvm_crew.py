@@ -42,7 +42,7 @@ ENDED: Final = 24
 CLOSED: Final = 1 << 62
 """The next row if there is no job. A state begins with it."""
 
-_ROUNDS: Final = 1 << 14
+_ROUNDS: Final = 1 << 12
 """A caller looks so many times whether its helpers are ready before it lets its core go."""
 
 _NAP: Final = 50
