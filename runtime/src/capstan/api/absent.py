@@ -31,6 +31,8 @@ _LACKED: Final = frozenset(
         "keras.utils.model_to_dot", "keras.utils.plot_model", "layers.experimental", "lite",
         "saved_model.Asset", "saved_model.SaveOptions", "saved_model.experimental",
         "saved_model.load_v2", "saved_model.save", "train.do_quantize_training_on_graphdef",
+        "tpu.batch_parallel", "tpu.core", "tpu.experimental", "tpu.initialize_system",
+        "tpu.replicate", "tpu.rewrite", "tpu.shard", "tpu.shutdown_system",
         "train.experimental.PythonState", "user_ops", "xla",
     )
 )  # fmt: skip
