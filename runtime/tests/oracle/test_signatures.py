@@ -62,6 +62,7 @@ SKIPPED = ("app", "compat", "estimator", "flags", "keras", "logging", "raw_ops")
 
 CHANGED = frozenset(
     (
+        "config.experimental.set_virtual_device_configuration",
         "DType", "OptionalSpec", "RaggedTensor", "TensorArraySpec.is_compatible_with",
         "TensorSpec.is_compatible_with", "VariableScope.get_variable", "function",
         "distribute.experimental.MultiWorkerMirroredStrategy", "image.adjust_jpeg_quality",
