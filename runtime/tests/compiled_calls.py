@@ -1,7 +1,5 @@
 """Compiled functions that take a row (`hardware.llvm_crew`), for tests of threads that share it."""
 
-import functools
-
 from capstan.hardware import cpu_elementwise
 
 _TEXT = """
@@ -65,12 +63,11 @@ end:
 """
 
 
-@functools.cache
-def _engine() -> object:
-    return cpu_elementwise.compiler().engine(_TEXT)
+# Compiled once, because an engine frees its code when nothing holds it any more.
+_ENGINE = cpu_elementwise.compiler().engine(_TEXT)
 
 
 def function(name: str) -> int:
     """Return the address of the function `count`, `meet` or `part`."""
-    address: int = _engine().get_function_address(name)  # type: ignore[attr-defined]
+    address: int = _ENGINE.get_function_address(name)
     return address

@@ -11,7 +11,7 @@ import pytest
 from background import until
 from compiled_calls import function
 
-from capstan.hardware import blas, crew
+from capstan.hardware import blas, crew, llvm_crew
 
 
 @pytest.fixture(autouse=True)
@@ -89,11 +89,11 @@ class Parts:
     """A job of two rows. The caller computes one, and a helper the other, which lasts."""
 
     def __init__(self) -> None:
-        self.numbers, self._places = counters(3)
+        self.numbers, self.places = counters(3)
 
     def share(self) -> None:
         caller = threading.get_ident()
-        crew.share(function("part"), [[caller, *self._places]] * 2)
+        crew.share(function("part"), [[caller, *self.places]] * 2)
 
     def release_after(self, seconds: float) -> None:
         threading.Timer(seconds, self._release).start()
@@ -156,9 +156,11 @@ def test_a_caller_works_alone_if_no_thread_can_be_started(monkeypatch: pytest.Mo
 def test_an_interrupt_comes_after_the_rows_that_helpers_have_taken() -> None:
     parts = Parts()
     caller = ctypes.c_ulong(threading.get_ident())
+    state = crew._crew()._state
 
     def interrupt() -> None:
         until(lambda: parts.numbers[0])  # A helper has begun.
+        until(lambda: state[0] >= llvm_crew.CLOSED)  # The caller waits for it.
         ctypes.pythonapi.PyThreadState_SetAsyncExc(caller, ctypes.py_object(KeyboardInterrupt))
         parts.release_after(0.05)
 
@@ -166,6 +168,8 @@ def test_an_interrupt_comes_after_the_rows_that_helpers_have_taken() -> None:
     with pytest.raises(KeyboardInterrupt):
         parts.share()
     assert parts.numbers.tolist() == [1, 1, 1]
+    # The helpers serve the next caller.
+    assert crew._crew().share(function("count"), np.array([[parts.places[0]]] * 2), 1)
 
 
 @pytest.mark.parametrize("rows", [[[0]], [[0], [0]]], ids=["alone", "shared"])

@@ -121,18 +121,20 @@ class _Crew:
 
     def share(self, function: int, table: Array, helpers: int) -> bool:
         """Share the calls, and return True. Return False if the helpers should not be asked."""
+        code = _code()
         if self._pauses.is_on(time.perf_counter()) or not self._is_busy.acquire(blocking=False):
             return False
-        code = _code()
         try:
             code.open(self._state, function, table)
             self._wake(helpers)
             begin = time.perf_counter()
             taken = code.work(self._state)
             middle = time.perf_counter()
-        finally:  # also when the user interrupts the program
-            code.wait(self._state)
-            self._is_busy.release()
+        finally:  # also when the user interrupts the program, which can be after `wait` again
+            try:
+                code.wait(self._state)
+            finally:
+                self._is_busy.release()
         if 0 < taken < len(table):
             now = time.perf_counter()
             self._pauses.note(now, now - middle, (middle - begin) / taken)
