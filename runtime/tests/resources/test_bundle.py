@@ -304,3 +304,21 @@ def test_a_folder_that_cannot_be_synced_is_accepted_but_an_io_error_is_not(
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(refused) if refused else contextlib.nullcontext():
         assert bundle.Bundle(write(tmp_path / "a", v=1)).names == ["v"]
+
+
+@pytest.mark.parametrize("name", ["out/m", "out/"])
+def test_the_folder_of_a_merged_bundle_is_synced(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    synced: list[str] = []
+    sync = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        sync(descriptor)
+
+    part = write(tmp_path / "part", x=1)
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr(os, "fsync", fsync)
+    bundle_writer.merge([part], f"{tmp_path}/{name}", delete_folders=False)
+    assert synced[0] == str(tmp_path / "out")

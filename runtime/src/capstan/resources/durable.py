@@ -39,7 +39,8 @@ def replacing(name: str) -> Iterator[IO[bytes]]:
 @contextlib.contextmanager
 def _uploading(name: str) -> Iterator[IO[bytes]]:
     """Upload a temporary file to a store when the block ends."""
-    with tempfile.NamedTemporaryFile(prefix="capstan-") as content:
+    content = tempfile.NamedTemporaryFile(prefix="capstan-")  # noqa: SIM115
+    with files.translated(content.name), content:
         yield content.file
         content.flush()
         files.of(name).upload(content.name, name)
@@ -122,7 +123,8 @@ def sync_folder_of(name: str) -> None:
 
 
 def _sync_folder_of(path: str) -> None:
-    descriptor = os.open(pathlib.Path(path).parent, os.O_RDONLY | os.O_DIRECTORY)
+    folder = file_names.folder_of(path) or os.curdir
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -55,7 +55,8 @@ class _Upload:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._copy = tempfile.NamedTemporaryFile(prefix="capstan-")  # noqa: SIM115
+        with files.translated(name):
+            self._copy = tempfile.NamedTemporaryFile(prefix="capstan-")  # noqa: SIM115
         self._has_grown = True
 
     def write(self, content: bytes) -> None:
@@ -74,4 +75,5 @@ class _Upload:
         try:
             self.flush()
         finally:
-            self._copy.close()
+            with files.translated(self._copy.name):
+                self._copy.close()
