@@ -209,6 +209,8 @@ def test_values_are_correlated_with_those_before_them() -> None:
     assert (other.shape.as_list(), plain.shape) == ([5, 2], (2, 9))
     with pytest.raises(TypeError, match="either float or complex"):
         DISTRIBUTIONS.auto_correlation([1, 2])
+    with pytest.raises(ValueError, match="2 axes, so there is no axis 2"):
+        DISTRIBUTIONS.auto_correlation(x, axis=2)
 
 
 def test_matrices_have_three_diagonals() -> None:

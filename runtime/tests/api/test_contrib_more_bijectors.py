@@ -167,8 +167,12 @@ def test_the_absolute_value_has_two_origins() -> None:
         assert (session.run(half.sample(50, seed=1)) >= 0).all()
         with pytest.raises(tf.errors.InvalidArgumentError, match="Argument y was negative"):
             session.run(made.inverse(-1.0))
-    with pytest.raises(NotImplementedError, match="not injective"):
-        folded.cdf(0.7)
+    for method in (lambda: folded.cdf(0.7), lambda: folded.quantile(0.7), half.entropy):
+        with pytest.raises(NotImplementedError, match="not injective"):
+            method()
+    for compose in (BIJECTORS.Invert, lambda each: BIJECTORS.Chain([BIJECTORS.Exp(), each])):
+        with pytest.raises(NotImplementedError, match=r"non-injective .* \(absolute_value\)"):
+            compose(made)
 
 
 class Scaled(BIJECTORS.ConditionalBijector):

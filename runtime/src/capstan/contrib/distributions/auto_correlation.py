@@ -25,6 +25,7 @@ def auto_correlation(
 
     Raises:
         TypeError: the values are neither floating-point numbers nor complex.
+        ValueError: the number of axes is unknown, or there is no such axis.
     """
     with scoped(None, name, (x,)):
         x = convert.convert_to_tensor(x, name="x")
@@ -33,6 +34,8 @@ def auto_correlation(
         rank = x.shape.ndims
         if rank is None:
             raise ValueError("auto_correlation: the rank of x must be known")
+        if not -rank <= axis < rank:
+            raise ValueError(f"auto_correlation: x has {rank} axes, so there is no axis {axis}")
         moved = axis % rank
         order = [each for each in range(rank) if each != moved] + [moved]
         values = raw.Transpose(x, order)

@@ -119,14 +119,17 @@ class TransformedDistribution(Distribution):
     def _prob(self, y: Any) -> Any:
         return raw.Exp(self._log_prob(y))
 
-    def _origin(self, method: str, y: Any) -> Any:
-        """Return X for a method of the distribution of X that needs events that are scalars."""
-        if self._copied_event:
-            raise NotImplementedError(f"{method} is not implemented when overriding event_shape")
+    def _check_injective(self, method: str) -> None:
         if not self.bijector._is_injective:
             raise NotImplementedError(
                 f"{method} is not implemented when bijector is not injective."
             )
+
+    def _origin(self, method: str, y: Any) -> Any:
+        """Return X for a method of the distribution of X that needs events that are scalars."""
+        if self._copied_event:
+            raise NotImplementedError(f"{method} is not implemented when overriding event_shape")
+        self._check_injective(method)
         return self.bijector.inverse(y)
 
     def _log_cdf(self, y: Any) -> Any:
@@ -145,6 +148,7 @@ class TransformedDistribution(Distribution):
     def _quantile(self, value: Any) -> Any:
         if self._copied_event:
             raise NotImplementedError("quantile is not implemented when overriding event_shape")
+        self._check_injective("quantile")
         return self.bijector.forward(self.distribution.quantile(value))
 
     def _entropy(self) -> Any:
@@ -152,6 +156,7 @@ class TransformedDistribution(Distribution):
             raise NotImplementedError(
                 f"entropy is not implemented: the Jacobian of {self.bijector.name} is not constant"
             )
+        self._check_injective("entropy")
         entropy = self.distribution.entropy()
         for size in self._copied_event:
             entropy = entropy * float(size)

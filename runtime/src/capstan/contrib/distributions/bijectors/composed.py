@@ -19,8 +19,14 @@ class Chain(Bijector):
         validate_args: bool = False,
         name: str | None = None,
     ) -> None:
-        """Create a composition. Without bijectors, it is the identity."""
+        """Create a composition. Without bijectors, it is the identity.
+
+        Raises:
+            NotImplementedError: a bijector is not injective.
+        """
         self._bijectors = list(bijectors or ())
+        for each in self._bijectors:
+            _check_injective("Chain", each)
         axes = [
             (each.forward_min_event_ndims, each.inverse_min_event_ndims) for each in self._bijectors
         ]
@@ -86,6 +92,13 @@ class Chain(Bijector):
         return output_shape
 
 
+def _check_injective(kind: str, bijector: Bijector) -> None:
+    if not bijector._is_injective:
+        raise NotImplementedError(
+            f"{kind} is not implemented for non-injective bijector ({bijector.name})"
+        )
+
+
 def _least_axes(functions: Iterable[tuple[int, int]]) -> int:
     """Return the number of axes of the smallest tensor that a composition takes.
 
@@ -105,6 +118,8 @@ class Invert(Bijector):
     def __init__(
         self, bijector: Bijector, validate_args: bool = False, name: str | None = None
     ) -> None:
+        """Raises NotImplementedError if the bijector is not injective."""
+        _check_injective("Invert", bijector)
         self._bijector = bijector
         super().__init__(
             graph_parents=bijector.graph_parents,

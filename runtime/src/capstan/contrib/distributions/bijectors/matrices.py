@@ -57,6 +57,8 @@ class MatrixInverseTriL(Bijector):
 
     def _forward_log_det_jacobian(self, x: Any) -> Any:
         with x.graph.control_dependencies(self._asserted(x)):
+            # TensorFlow's formula, which is that of full matrices. Of triangular ones, the factor
+            # is -(n + 1), as in TensorFlow Probability.
             sizes = reduce_ops.reduce_sum(raw.Log(raw.Abs(raw.MatrixDiagPart(x))), -1)
             return -2.0 * math_ops.cast(raw.Shape(x)[-1], x.dtype) * sizes
 
