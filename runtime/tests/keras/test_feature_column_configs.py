@@ -39,6 +39,7 @@ def graph() -> Iterator[None]:
         fc.indicator_column(fc.weighted_categorical_column(IDS, "weight")),
         fc.indicator_column(fc.crossed_column(["sort", IDS], 7, hash_key=3)),
         fc.categorical_column_with_hash_bucket("name", 9, tf.int32),
+        fc.categorical_column_with_vocabulary_list("year", np.array([1999, 2000])),
         fc.categorical_column_with_vocabulary_file("name", "/x", 5, 2),
         fc.sequence_numeric_column("steps", 2, 0.5, normalizer_fn=halved),
         fc.embedding_column(fc.sequence_categorical_column_with_identity("shop", 4), 2),

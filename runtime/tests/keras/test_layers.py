@@ -280,6 +280,7 @@ def test_a_dense_layer_of_a_dtype_casts_its_inputs() -> None:
         ((1, 2, 1), ValueError, "an int or two ints"),
         (0, ValueError, "over axis 0"),
         (5, ValueError, "do not have the axes"),
+        (-5, ValueError, "do not have the axes"),
         (2, ValueError, "3 != 4"),
     ],
 )

@@ -8,6 +8,8 @@ values that JSON can hold. Columns of programs describe themselves in the method
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+import numpy as np
+
 from capstan.api.feature_column import categorical, columns, composed, dense, embedding, sequence
 from capstan.core import dtypes
 from capstan.keras import initializers, objects
@@ -72,6 +74,10 @@ def _plain(name: str, value: Any) -> Any:
         return serialize_feature_column(value)
     if name == "keys":
         return tuple(map(serialize_feature_column, value))
+    if isinstance(value, tuple):
+        return tuple(_plain(name, each) for each in value)
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, dtypes.DType):
         return value.name
     if isinstance(value, embedding.Restored):

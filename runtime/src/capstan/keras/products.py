@@ -56,7 +56,7 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
             f"Multiple target dimensions are not supported. Expected: None, int, (int, int), "
             f"Provided: {axes}"
         )
-    if any(axis >= rank for axis, rank in zip(pair, ranks, strict=True)):
+    if not all(-rank <= axis < rank for axis, rank in zip(pair, ranks, strict=True)):
         raise ValueError(
             f"Cannot do batch_dot on inputs with shapes {x.shape} and {y.shape}: they do not have "
             f"the axes {pair}"
