@@ -1,7 +1,9 @@
 """The properties of old feature columns, and old ways to read Examples."""
 
 import copy
+import io
 import pathlib
+import urllib.request
 from typing import Any
 
 import numpy as np
@@ -99,3 +101,18 @@ def test_a_file_that_exists_is_not_downloaded(tmp_path: pathlib.Path) -> None:
     assert pathlib.Path(found).read_bytes() == b"data"
     source.unlink()
     assert learn.datasets.base.maybe_download("copy", str(folder), source.as_uri()) == found
+
+
+def test_a_download_that_breaks_off_leaves_no_file(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Source(io.BytesIO):
+        def read(self, *_: Any) -> bytes:
+            raise ConnectionResetError("the server is gone")
+
+    monkeypatch.setattr(urllib.request, "urlopen", lambda url: Source())
+    with pytest.raises(ConnectionResetError):
+        tf.contrib.learn.python.learn.datasets.base.maybe_download(
+            "copy", str(tmp_path), "http://x/copy"
+        )
+    assert not list(tmp_path.iterdir())

@@ -31,8 +31,8 @@ class TPUClusterResolver(ClusterResolver):
         name = tpu[0] if isinstance(tpu, list) and len(tpu) == 1 else tpu
         if name not in ("", "local"):
             raise ValueError(
-                f"TPUClusterResolver cannot resolve {tpu!r}, because Capstan knows no TPUs. Give "
-                "it tpu='' to train on CPUs and GPUs, or leave it out"
+                f"TPUClusterResolver cannot resolve {tpu!r}, because Capstan knows no TPUs. Pass "
+                "tpu='' to train on CPUs and GPUs, or make no resolver"
             )
         self.task_type, self.task_id, self.rpc_layer = job_name, 0, None
 

@@ -5,9 +5,10 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from capstan.api import array_ops, example_ops, file_io, gfile
+from capstan.api import array_ops, example_ops, gfile
 from capstan.api.scoped import scoped
 from capstan.framework import convert
+from capstan.resources import durable
 from capstan.train import input_batches, input_producers
 
 MIN_AFTER_DEQUEUE = 0.9
@@ -88,13 +89,21 @@ def read_batch_features(
 
 
 def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
-    """Return the path of a file in a folder. If the file does not exist, download it first."""
+    """Return the path of a file in a folder. If the file does not exist, download it first.
+
+    Raises:
+        OSError: the download has failed. There is no file then.
+        OpError: the file cannot be written.
+    """
     if not gfile.Exists(work_directory):
         gfile.MakeDirs(work_directory)
     path = os.path.join(work_directory, filename)
     if not gfile.Exists(path):
-        with urllib.request.urlopen(source_url) as source, file_io.GFile(path, "wb") as target:
-            target.write(source.read())
+        with urllib.request.urlopen(source_url) as source:
+            content = source.read()
+        # A file that lacks a part would be taken for the whole file by the next call.
+        with durable.replacing(path) as target:
+            target.write(content)
     return path
 
 
