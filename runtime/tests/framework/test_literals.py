@@ -163,3 +163,12 @@ def test_arrays_keep_their_values_and_dtype(array: np.ndarray[Any, Any]) -> None
 def test_none_is_no_number(kind: str, value: Any) -> None:
     with pytest.raises(TypeError, match=rf"Expected {kind}, got None of type 'NoneType' instead"):
         literals.to_array(value, dtypes.as_dtype(kind))
+
+
+@pytest.mark.parametrize("kind", ["f4", "i8", "c8", "U2"])
+def test_a_constant_has_the_byte_order_of_the_machine(kind: str) -> None:
+    for order in "<>":
+        value = np.array([1, 2]).astype(order + kind)
+        array = literals.to_array(value)
+        assert array.dtype.isnative
+        assert array.tolist() == ([b"1", b"2"] if kind == "U2" else [1, 2])

@@ -324,3 +324,16 @@ def test_the_result_of_py_function_is_the_operation_if_it_returns_nothing() -> N
     calls: list[int] = []
     run(tf.py_function(lambda: calls.append(1), [], []))
     assert calls == [1]
+
+
+def test_a_result_has_the_byte_order_of_the_machine() -> None:
+    swapped = np.array([1.5, -2.0], np.dtype(np.float32).newbyteorder())
+    kinds: list[str] = []
+
+    def note(x: Any) -> Any:
+        kinds.append(x.dtype.byteorder)
+        return x
+
+    result = script_ops.py_func(lambda: swapped, [], tf.float32)
+    assert run(script_ops.py_func(note, [result], tf.float32)).tolist() == [1.5, -2.0]
+    assert kinds == ["="]

@@ -65,8 +65,13 @@ def _from_numpy(value: Any, dtype: dtypes.DType | None) -> Array:
             dtypes.as_dtype(array.dtype)
         except TypeError:
             raise TypeError(f"Unrecognized data type: {array.dtype}") from None
-        return array
+        return native(array)
     return array.astype(dtype.as_numpy_dtype, copy=False)
+
+
+def native(array: Array) -> Array:
+    """Return an array in the byte order of the machine, as all tensors are. It may be a copy."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:

@@ -150,7 +150,7 @@ def _converted(token: str, returned: Any, expected: list[dtypes.DType]) -> tuple
 
 def _array(value: Any) -> Array:
     """Return a copy of a value, with text as bytes."""
-    array = np.array(value)
+    array = literals.native(np.array(value))
     if array.dtype.kind in "SU" or (array.dtype == object and _is_text(array)):
         encoded = [
             element.encode() if isinstance(element, str) else bytes(element)
