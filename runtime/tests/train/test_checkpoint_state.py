@@ -158,3 +158,18 @@ def test_a_state_file_that_cannot_be_written_leaves_the_old_one(
         tf.train.update_checkpoint_state(str(tmp_path), second)
     assert tf.train.latest_checkpoint(str(tmp_path)) == first
     assert set(tmp_path.iterdir()) == files
+
+
+def test_a_checkpoint_above_the_largest_size_of_a_file_fails_the_training(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+    with tf.Graph().as_default():
+        train = tf.train.get_or_create_global_step().assign_add(1)
+        saver = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
+        session = tf.train.MonitoredTrainingSession(hooks=[saver])
+        monkeypatch.setattr(os, "fsync", fail)
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="File too large"), session:
+            session.run(train)

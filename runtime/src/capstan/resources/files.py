@@ -28,9 +28,11 @@ _CLASSES: dict[int, type[errors.OpError]] = {
     **dict.fromkeys((errno.EPERM, errno.EACCES, errno.EROFS), errors.PermissionDeniedError),
     **dict.fromkeys((errno.ENOTEMPTY, errno.EISDIR, errno.ENOTDIR, errno.EBUSY, errno.EPIPE,
                      errno.EBADF, errno.ETXTBSY), errors.FailedPreconditionError),
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
-                    errors.ResourceExhaustedError),
-    **dict.fromkeys((errno.EFBIG, errno.EOVERFLOW, errno.ERANGE), errors.OutOfRangeError),
+    # TensorFlow's error for EFBIG is OutOfRangeError, which ends a training as its data do. A file
+    # that is too large would end it without a word, and without its last checkpoint.
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE,
+                     errno.ENOMEM), errors.ResourceExhaustedError),
+    **dict.fromkeys((errno.EOVERFLOW, errno.ERANGE), errors.OutOfRangeError),
     **dict.fromkeys((errno.ENOSYS, errno.EXDEV, errno.ENOTSUP), errors.UnimplementedError),
     errno.EAGAIN: errors.UnavailableError,
 }  # fmt: skip
