@@ -68,3 +68,14 @@ def test_large_images_take_the_passes(shape: Any, units: int, expected: bool) ->
     rows, columns = (windows.over(size, 3, 1, 1, b"SAME") for size in shape[1:3])
     geometry = Geometry(rows, columns, shape[3], units)
     assert depthwise_passes.Passes().serve(geometry, np.zeros(shape, np.float32)) == expected
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_sums_over_many_images_stay_exact(stride: int) -> None:
+    axis = windows.over(28, 3, stride, 1, b"SAME")
+    shape, passes = Geometry(axis, axis, 16, 1), depthwise_passes.Passes()
+    random = np.random.default_rng(0)
+    images = random.random((256, 28, 28, 16), np.float32)
+    slope = random.random((256, axis.count, axis.count, 16), np.float32)
+    exact = passes.by_filter(shape, images.astype(np.float64), slope.astype(np.float64))
+    np.testing.assert_allclose(passes.by_filter(shape, images, slope), exact, rtol=5e-7)

@@ -70,8 +70,12 @@ def spread(slopes: Any, weights: Any, result: Any, sizes: Any, start: int) -> in
     return 0
 
 
-def correlate(images: Any, slopes: Any, result: Any, sizes: Any, start: int) -> int:
-    """Add the gradients by the weights of some images to `result`."""
+def correlate(images: Any, slopes: Any, part: Any, result: Any, sizes: Any, start: int) -> int:
+    """Add the gradients by the weights of some images to `result`.
+
+    `part` is zeros before and after. It takes the sums over an image, because shorter sums of
+    numbers of one precision are more exact.
+    """
     run = sizes[2]
     for image in range(start, last(sizes, start)):
         for at in range(sizes[0] * sizes[1]):
@@ -81,7 +85,10 @@ def correlate(images: Any, slopes: Any, result: Any, sizes: Any, start: int) -> 
                     tap = (i * sizes[4] + j) * run
                     place = first(sizes, image, at) + i * sizes[7] + j * sizes[8]
                     for number in range(run):
-                        result[tap + number] += images[place + number] * slopes[out + number]
+                        part[tap + number] += images[place + number] * slopes[out + number]
+        for number in range(len(part)):
+            result[number] += part[number]
+            part[number] = 0
     return 0
 
 

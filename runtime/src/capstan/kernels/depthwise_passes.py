@@ -65,15 +65,15 @@ class Passes:
         padded, runs = padding.padded(images, shape.rows, shape.columns), _Runs(shape)
         each = max(runs.images, -(-len(images) // _SUMS))
         starts = range(0, len(images), each)
-        totals = np.zeros((len(starts), runs.taps, runs.size), images.dtype)
+        totals, parts = np.zeros((2, len(starts), runs.taps * runs.size), images.dtype)
         sizes = runs.sizes(padded, each)
         vectors = padded.reshape(-1), np.ascontiguousarray(slope).reshape(-1)
         self._correlate.share(
-            (*vectors, total.reshape(-1), sizes, start)
-            for total, start in zip(totals, starts, strict=True)
+            (*vectors, part, total, sizes, start)
+            for part, total, start in zip(parts, totals, starts, strict=True)
         )
         size = -1, shape.rows.width, shape.columns.width, runs.repeats, shape.depth
-        by_weight: Array = totals.reshape(size).sum((0, 3))
+        by_weight: Array = totals.reshape(size).sum((0, 3), np.float64).astype(images.dtype)
         return by_weight
 
     def _run(self, loop: cpu_loops.Loop, runs: "_Runs", padded: Array, *arrays: Array) -> None:
