@@ -59,6 +59,7 @@ def test_a_pod_has_its_labels_its_owner_its_host_name_and_the_restart_policy_nev
         "name": NAME,
         "uid": uid,
         "controller": True,
+        "blockOwnerDeletion": True,
     }
     assert pod["metadata"]["ownerReferences"] == [owner]
     assert story.service()["metadata"]["ownerReferences"] == [owner]
