@@ -40,7 +40,8 @@ Json = dict[str, Any]
 
 def now() -> str:
     """Return the time as Kubernetes writes it."""
-    return time.strftime(STAMP, time.gmtime())
+    # Without an argument, `gmtime` reads a clock of Linux that may be milliseconds behind.
+    return time.strftime(STAMP, time.gmtime(time.time()))
 
 
 class ApiError(Exception):

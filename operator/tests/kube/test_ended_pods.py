@@ -403,6 +403,23 @@ def test_an_end_by_a_signal_of_the_kubelet_counts_as_a_deletion(state: Any, dele
     assert (found.deletion is Deletion.BEFORE_END) is deleting
 
 
+@pytest.mark.parametrize(
+    "state, requested_plus_grace, deleting",
+    [
+        pytest.param(terminated(143), "2026-11-02T10:08:01Z", True, id="SIGTERM, a second before"),
+        pytest.param(terminated(137), "2026-11-02T10:08:02Z", True, id="SIGKILL, two seconds"),
+        pytest.param(terminated(143), "2026-11-02T10:08:03Z", False, id="SIGTERM, three seconds"),
+        pytest.param(terminated(1), "2026-11-02T10:08:01Z", False, id="an exit, a second before"),
+    ],
+)
+def test_clocks_may_show_the_signal_of_a_deletion_a_little_before_its_request(
+    state: Any, requested_plus_grace: str, deleting: bool
+) -> None:
+    metadata = GRACE | {"deletionTimestamp": requested_plus_grace}
+    found = view(ended(state, phase="Failed", metadata=metadata))
+    assert (found.deletion is Deletion.BEFORE_END) is deleting
+
+
 def test_a_trainer_that_ended_before_its_preemption_is_judged_by_its_exit_code() -> None:
     target = condition("DisruptionTarget", "True", "PreemptionByScheduler", "room", LATER)
     found = view(

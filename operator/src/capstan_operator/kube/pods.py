@@ -36,6 +36,10 @@ _ENDS = (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
 
 _SIGNALS_OF_KUBELETS = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
 
+_CLOCKS_DIFFER = timedelta(seconds=2)
+"""The times of two machines may be in the wrong order by so much. They are whole seconds, so clocks
+that differ by a millisecond may show a difference of a second."""
+
 
 def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
     """Return the view of the task that a pod runs. `trainer` names the task's container.
@@ -272,13 +276,16 @@ def _deletion(pod: Manifest, outcome: _Outcome) -> Deletion:
     The deletion timestamp minus the grace period is the time of the first request (`Cache` keeps it
     so). This is not true if the operator saw no version of the pod between that request and the end
     of the task. The exit code then decides: if it stands for a signal that kubelets send, the
-    deletion was requested before the end.
+    deletion was requested before the end. It also decides if the end seems to be so little before
+    the request that the clocks of the node and of the API server may have swapped them.
     """
     due = pod_fields.due(pod)
     if due is None:
         return Deletion.NOT_REQUESTED
     seconds = pod["metadata"].get("deletionGracePeriodSeconds") or 0
-    if outcome.finished_at is None or outcome.finished_at >= due - timedelta(seconds=seconds):
+    requested = due - timedelta(seconds=seconds)
+    if outcome.finished_at is None or outcome.finished_at >= requested:
         return Deletion.BEFORE_END
+    is_open = seconds == 0 or requested - outcome.finished_at <= _CLOCKS_DIFFER
     signalled = _is_of_kubelets(outcome.exit_code, outcome.reason)
-    return Deletion.BEFORE_END if seconds == 0 and signalled else Deletion.AFTER_END
+    return Deletion.BEFORE_END if is_open and signalled else Deletion.AFTER_END
