@@ -1,9 +1,8 @@
-"""Products of matrices on CPUs, in one compiled pass.
+"""Products of matrices on CPUs, in compiled passes that threads share.
 
 `llvm_products` says for which matrices a BLAS is slower.
 """
 
-import ctypes
 import functools
 from collections.abc import Sequence
 from typing import Final
@@ -61,16 +60,10 @@ class _Products:
         text = llvm_products.write(dtype, compiler.register, heights)
         self._engine = compiler.engine(text)  # It owns the code.
         self._of_row: int = self._engine.get_function_address(llvm_products.OF_ROW)
-        signature = ctypes.CFUNCTYPE(None, *[ctypes.py_object] * 4)
-        self._call = signature(self._engine.get_function_address(llvm_products.NAME))
-
-    # Two threads may compile at the same time, and the cache then keeps only one of the objects. A
-    # method keeps its own, and so the code, while threads are in it.
-
-    def add(self, left: Array, right: Array, result: Array, given: Array) -> None:
-        self._call(left, right, result, given)
 
     def share(self, calls: Sequence[tuple[Array, Array, Array, Array]]) -> None:
+        # Two threads may compile at the same time, and the cache then keeps only one of the
+        # objects. A method keeps its own, and so the code, while threads are in it.
         crew.share(self._of_row, calls)
 
 
@@ -80,17 +73,12 @@ def _products(dtype: "np.dtype[np.floating]") -> _Products:
     return _Products(dtype)
 
 
-def add(left: Array, right: Array, result: Array, given: Array) -> None:
-    """Add products of matrices to a result, in place, or write them.
-
-    The arrays begin with the first left matrix, right matrix and result. `given` are the numbers of
-    `numbers`. No bounds are checked. Other threads run Python meanwhile.
-    """
-    _products(left.dtype).add(left, right, result, given)
-
-
 def share(calls: Sequence[tuple[Array, Array, Array, Array]]) -> None:
-    """Call `add` with each of the tuples, in several threads. All arrays have one dtype."""
+    """Add products of matrices to results, in place, or write them. Threads share the calls.
+
+    Each call has the arrays that begin with its first left matrix, right matrix and result, and the
+    numbers of `numbers`. All matrices have one dtype. No bounds are checked.
+    """
     if calls:
         _products(calls[0][0].dtype).share(calls)
 

@@ -24,7 +24,7 @@ Row = Sequence[Array | int]
 """The arguments of a call: arrays and integers."""
 
 _LOOKS: Final = 1 << 12
-"""A helper that has looked for a job so many times sleeps. That takes some 0.1 ms."""
+"""A helper sleeps after it has looked for a job so many times in vain. They take some 0.1 ms."""
 
 _LATE: Final = 3
 """A helper that takes this many times as long as the caller for a call had to wait for a core."""
@@ -58,7 +58,7 @@ def share(function: int, rows: Sequence[Row]) -> None:
 
 
 class Pauses:
-    """When a caller works alone, because its helpers found the cores busy.
+    """The times for which callers work alone, because helpers were late.
 
     A pause is at least twice as long as the last one if the helpers were late again after it.
     """
@@ -130,7 +130,7 @@ class _Crew:
             begin = time.perf_counter()
             taken = code.work(self._state)
             middle = time.perf_counter()
-        finally:  # also when the user interrupts the program, which can be after `wait` again
+        finally:  # The user may interrupt the program, also after `wait`.
             try:
                 code.wait(self._state)
             finally:

@@ -16,8 +16,11 @@ from capstan.hardware import llvm_crew, llvm_expressions, llvm_tiles
 from capstan.hardware.llvm_expressions import POINTER, WORD
 from capstan.hardware.llvm_loops import counting
 
-NAME, OF_ROW = "capstan_products", "capstan_products_of_row"
-"""The names of the function, and of the one that takes its arguments as a row (`llvm_crew`)."""
+NAME: Final = "capstan_products"
+"""The name of the function that is written."""
+
+OF_ROW: Final = f"{NAME}_of_row"
+"""The name of the function that takes its arguments as a row (`llvm_crew`)."""
 
 LOOPS: Final = ("first", "second", "third", "fourth")
 """The loops around a product, from the outermost."""
