@@ -35,6 +35,25 @@ def test_a_first_trial_ends_soon_and_a_later_one_has_as_long_as_any_request(
     asyncio.run(scenario())
 
 
+def test_the_types_of_a_job_are_tried_side_by_side(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            both_asked, answer = asyncio.Event(), here.server.answer
+
+            async def answer_both_together(asked: Asked) -> web.StreamResponse:
+                if len(here.server.asked) == 2:
+                    both_asked.set()
+                await both_asked.wait()
+                found = answer(asked)
+                assert isinstance(found, web.StreamResponse)
+                return found
+
+            here.server.answer = answer_both_together
+            assert await here.preparations.obstacle(make_job(), started=False) is None
+
+    asyncio.run(scenario())
+
+
 def test_a_later_trial_without_an_answer_leaves_the_status_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 Rule 1: a template that the API server has accepted is not tried again, also for other jobs.
 Rule 2: the first status of a job does not wait for a slow admission webhook. The first trial of a
 job ends after `SOON_SECONDS` without an answer, and the status says so. Later trials have as long
-as any request.
+as any request. The types of a job are tried side by side.
 """
 
 import asyncio
@@ -50,7 +50,8 @@ class Trials:
         try:
             async with asyncio.timeout(SOON_SECONDS if is_first else None):
                 types = [kind for kind, each in job.spec.replica_specs.items() if each.replicas]
-                return template.obstacle([await self._dry_run(job, kind) for kind in types])
+                dry_runs = [self._dry_run(job, kind) for kind in types]
+                return template.obstacle(await asyncio.gather(*dry_runs))
         except TimeoutError:
             return _UNCHECKED
         except Unavailable as error:
