@@ -32,7 +32,7 @@ def test_a_pod_group_has_the_fields_of_its_scheduler(
     manifest = gang.group(job, back_end, 3).manifest(job)
     assert (manifest["apiVersion"], manifest["kind"]) == (back_end.version, "PodGroup")
     assert manifest["metadata"]["name"] == name
-    assert manifest["metadata"]["ownerReferences"] == [labels.owner(job)]
+    assert manifest["metadata"] == labels.metadata(job, name, applied=True)
     assert manifest["spec"] == spec
 
 

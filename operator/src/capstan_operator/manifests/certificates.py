@@ -60,6 +60,6 @@ def secret(job: TrainingJob, name: str, data: Mapping[str, str]) -> dict[str, An
         "apiVersion": "v1",
         "kind": "Secret",
         "type": "kubernetes.io/tls",
-        "metadata": labels.metadata(job, name),
+        "metadata": labels.metadata(job, name, applied=True),
         "data": dict(data),
     }

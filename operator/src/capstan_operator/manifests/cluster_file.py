@@ -45,6 +45,6 @@ def config_map(job: TrainingJob, address: Address, *, version: int, epoch: int) 
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": labels.metadata(job, name(job)),
+        "metadata": labels.metadata(job, name(job), applied=True),
         "data": {FILE: text},
     }

@@ -73,7 +73,7 @@ class PodGroup:
         return {
             "apiVersion": self.back_end.version,
             "kind": "PodGroup",
-            "metadata": labels.metadata(job, self.name),
+            "metadata": labels.metadata(job, self.name, applied=True),
             "spec": native if self.back_end.kind is Gang.NATIVE else {"minMember": self.size},
         }
 

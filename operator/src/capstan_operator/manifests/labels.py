@@ -12,13 +12,17 @@ from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
 
 
-def metadata(job: TrainingJob, name: str) -> dict[str, Any]:
-    """Return the metadata of an object that belongs to a job and is deleted with it."""
+def metadata(job: TrainingJob, name: str, *, applied: bool = False) -> dict[str, Any]:
+    """Return the metadata of an object that belongs to a job and is deleted with it.
+
+    `applied` says that the object may be applied later. Its owner must then be as earlier versions
+    wrote it: some clusters let only those change the owners of an object who may delete it.
+    """
     return {
         "name": name,
         "namespace": job.metadata.namespace,
         "labels": of_job(job),
-        "ownerReferences": [owner(job)],
+        "ownerReferences": [_bare_owner(job) if applied else owner(job)],
     }
 
 
@@ -72,11 +76,15 @@ def owner(job: TrainingJob) -> dict[str, object]:
     With `blockOwnerDeletion`, a foreground deletion of the job ends when its objects are gone. Some
     clusters let only those set it who may update the finalizers of the job.
     """
+    return {**_bare_owner(job), "blockOwnerDeletion": True}
+
+
+def _bare_owner(job: TrainingJob) -> dict[str, object]:
+    """Return the ownerReference of an object whose deletion nobody waits for."""
     return {
         "apiVersion": job.api_version,
         "kind": job.kind,
         "name": job.metadata.name,
         "uid": job.metadata.uid,
         "controller": True,
-        "blockOwnerDeletion": True,
     }
