@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from reconcile.world import World, make_job, task
+from reconcile.world import START, World, make_job, task
 
-from capstan_operator.api.status import Phase
+from capstan_operator.api.status import Phase, TaskState
 from capstan_operator.reconcile.actions import StartTask, StopReason, StopTask
-from capstan_operator.reconcile.observe import Deletion
+from capstan_operator.reconcile.observe import Deletion, TaskPhase
 
 QUICK = {"restartBackoff": {"initialSeconds": 1}}
 
@@ -31,6 +31,20 @@ class TestALostNode:
         world.wait_for_retry()
         assert world.done[-1] == StartTask(task("worker-1"), 2, 2)
         assert world.status.epoch == 2
+
+    def test_a_missing_node_does_not_use_up_the_limit_of_a_policy_without_waits(self) -> None:
+        """A template may name a node that does not exist. Each of its pods is lost at once."""
+        at_once = {"restartBackoff": {"initialSeconds": 0}}
+        world = World(make_job(run=at_once), pods=True).settle()
+        for _ in range(10):
+            world.change("worker-1", phase=TaskPhase.PENDING, started_at=None).settle()
+            world.lose_node("worker-1").settle()
+            assert world.row("worker-1").state is TaskState.BACK_OFF
+            world.wait_for_retry()
+        assert world.status.restarts.infrastructure == 10
+        assert (world.now - START).total_seconds() > 600
+        world.lose_node("worker-1").settle()
+        assert world.row("worker-1").attempt == 12, "a task that has run starts again at once"
 
     def test_its_stopping_pods_are_force_deleted(self) -> None:
         world = running(each={"ps": {"onFailure": "RestartJob"}})

@@ -230,6 +230,12 @@ def test_an_attempt_that_never_ran_does_not_reset_the_waits() -> None:
     assert world.row("worker-1").failures_in_a_row == 2
 
 
+def test_an_evicted_task_has_run_although_its_last_status_does_not_say_since_when() -> None:
+    world = running().fail("worker-1").settle().wait_for_retry()
+    world.wait(10_000).change("worker-1", started_at=None).fail("worker-1", None, reason="Evicted")
+    assert world.settle().row("worker-1").failures_in_a_row == 1
+
+
 def test_the_delay_until_an_end_is_observed_does_not_count_as_running() -> None:
     world = running().fail("worker-1").settle().wait_for_retry()
     world.wait(5).fail("worker-1").wait(10_000).settle()

@@ -182,7 +182,7 @@ def _backed_off(
 ) -> TaskStatus:
     policy = job.spec.run_policy.restart_backoff
     in_a_row = backoff.count(policy, row, failed, now)
-    retry_at = now + backoff.wait(policy, in_a_row, job.metadata.uid, row.name)
+    retry_at = now + backoff.wait(policy, in_a_row, row, failed, job.metadata.uid)
     nodes = avoidance.nodes(row, failed, in_a_row.failures)
     return rows.back_off(
         row,

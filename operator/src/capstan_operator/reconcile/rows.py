@@ -259,10 +259,12 @@ def _at_rest(row: TaskStatus, state: TaskState) -> TaskStatus:
 
 
 def _with_instance(row: TaskStatus, view: TaskView) -> TaskStatus:
+    # The last status of an evicted pod may lack its containers, and with them their start.
+    before = row.started_at if view.has_ended else None
     return _with(
         row,
         uid=view.uid,
-        started_at=view.started_at,
+        started_at=view.started_at or before,
         step=row.step if view.step is None else view.step,
         pod=view.pod,
         node=view.node,

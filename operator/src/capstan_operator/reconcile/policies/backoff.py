@@ -6,6 +6,9 @@ task and the count, and is not random, so that it is the same after a crash.
 
 Refused starts have a count of their own: after hours without a quota, the first failure of the
 program is still the first one. This count ends as soon as the task runs.
+
+A task that the infrastructure ended before it ran, for example because its node is missing, waits
+as patiently as after a refused start: each attempt is charged, and fails as fast as it is made.
 """
 
 import hashlib
@@ -16,13 +19,13 @@ from datetime import datetime, timedelta
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import RestartBackoff
 from capstan_operator.api.status import TaskStatus
-from capstan_operator.reconcile.policies.failure import HAS_NOT_RUN, Failure
+from capstan_operator.reconcile.policies.failure import HAS_NOT_RUN, Failure, FailureClass
 
 SPREAD = 0.2
 """The largest part of the delay that the spread takes off. The number is a guess."""
 
-REFUSED_SECONDS = 1.0
-"""The shortest wait after a refused start, before the spread. The number is a guess."""
+PATIENT_SECONDS = 1.0
+"""The shortest wait of a task that has not run, before the spread. The number is a guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +43,17 @@ def count(policy: RestartBackoff, row: TaskStatus, failed: Failure, now: datetim
     return InARow(failures_in_a_row(policy, row, failed.at or now), 0)
 
 
-def wait(policy: RestartBackoff, counts: InARow, job: Uid, task: TaskName) -> timedelta:
-    """Return the wait before the next attempt of a task with these counts."""
+def wait(
+    policy: RestartBackoff, counts: InARow, row: TaskStatus, failed: Failure, job: Uid
+) -> timedelta:
+    """Return the wait before the next attempt. `row` is the row of the attempt that failed, and
+    `counts` include the failure.
+    """
     if counts.refusals:
-        return delay(patient(policy), failures=counts.refusals, job=job, task=task)
-    return delay(policy, failures=counts.failures, job=job, task=task)
+        return delay(patient(policy), failures=counts.refusals, job=job, task=row.name)
+    has_run = row.started_at is not None or failed.kind is not FailureClass.INFRASTRUCTURE
+    kept = policy if has_run else patient(policy)
+    return delay(kept, failures=counts.failures, job=job, task=row.name)
 
 
 def delay(policy: RestartBackoff, *, failures: int, job: Uid, task: TaskName) -> timedelta:
@@ -54,12 +63,13 @@ def delay(policy: RestartBackoff, *, failures: int, job: Uid, task: TaskName) ->
 
 
 def patient(policy: RestartBackoff) -> RestartBackoff:
-    """Return the policy for refused starts: as given, but with waits of at least REFUSED_SECONDS.
+    """Return the policy for tasks that have not run: as given, but with waits of at least
+    PATIENT_SECONDS.
 
-    A refused start can only succeed later. A policy without waits is meant for restarts after
-    failures. It must not make the operator try refused starts all the time.
+    Such a start can only succeed later. A policy without waits is meant for restarts after failures
+    of the program. It must not make the operator try such starts all the time.
     """
-    least = REFUSED_SECONDS
+    least = PATIENT_SECONDS
     return policy.model_copy(
         update={
             "initial_seconds": max(policy.initial_seconds, least),
