@@ -47,6 +47,19 @@ def test_the_advice_to_delete_a_job_says_that_its_checkpoints_go_with_it() -> No
         assert not any("pvc" in line for line in explanation.explain(other, NOON).advice)
 
 
+@pytest.mark.parametrize(
+    "waiting", ["ImagePullBackOff", "CreateContainerConfigError", "Unschedulable"]
+)
+def test_the_advice_about_a_template_says_how_to_change_it(waiting: str) -> None:
+    """The API server refuses another template of an existing job."""
+    waits = row("ps-0", TaskState.PENDING, waiting=f"{waiting}: why", pod="digits-ps-0")
+    [line] = explanation.explain(job(Phase.PENDING, waits), NOON).advice
+    assert line.endswith(
+        "To change the template, delete the job (capstanctl delete digits -n team-a), correct its "
+        "file, and submit it again."
+    )
+
+
 CAUSES: list[tuple[str, Job, str, str]] = [
     (
         "an image that cannot be pulled",

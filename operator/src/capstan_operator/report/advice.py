@@ -217,7 +217,7 @@ def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
     if found is Trouble.NODE and "persistentvolumeclaim" in row.waiting.lower():
         return _VOLUME, f"{_VOLUME}: kubectl describe pvc{job.flags}"
     if found is not None:
-        return found, f"{_TROUBLES[found]}: {describe}"
+        return found, f"{_TROUBLES[found]}: {describe}. {refusals.another_template(job)}"
     if row.waiting.startswith(observe.SCHEDULING_GATED) and job.status.phase is not Phase.QUEUED:
         gates = "A program must remove the scheduling gates of the pod, as Kueue removes its own"
         return observe.SCHEDULING_GATED, f"{gates}: {describe}"

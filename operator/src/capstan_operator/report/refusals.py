@@ -1,4 +1,4 @@
-"""Advice about a pod that the API server has refused."""
+"""Advice about a pod that the API server has refused, or whose template must be corrected."""
 
 from capstan_operator.api.status import TaskState, TaskStatus
 from capstan_operator.manifests import admitted
@@ -46,7 +46,14 @@ def cure(job: Job, row: TaskStatus) -> str:
     causes = (cure for words, cure in _CURES.items() if words in row.message)
     what = next(causes, _OTHER_CURE).format(flags=job.flags)
     return (
-        f"The API server refused the pod of {row.name}, and the operator tries again: {what}. To "
-        f"change the template, delete the job ({job.command('delete')}), correct its file, and "
+        f"The API server refused the pod of {row.name}, and the operator tries again: {what}. "
+        f"{another_template(job)}"
+    )
+
+
+def another_template(job: Job) -> str:
+    """Return how to change the template of a job. Its fields cannot be changed."""
+    return (
+        f"To change the template, delete the job ({job.command('delete')}), correct its file, and "
         "submit it again."
     )
