@@ -37,6 +37,15 @@ def test_the_gradients_of_several_ys_add_up_with_their_weights() -> None:
     assert _run(tf.gradients([x * 2, x * 3], x, grad_ys=[None, 2.0]), {x: 1.0}) == [8]
 
 
+@pytest.mark.parametrize("combined", [tf.add, tf.subtract, tf.multiply, tf.maximum, tf.pow])
+def test_the_gradient_of_a_scalar_may_be_given_as_a_vector(combined: Any) -> None:
+    x = tf.placeholder(tf.float64, [2])
+    y = combined(tf.reduce_sum(x), tf.reduce_prod(x))
+    expected = _run(tf.gradients(y, x, 2.0), {x: [1.5, 0.5]})[0]
+    found = tf.gradients(y, x, tf.constant([2.0], tf.float64))[0]
+    np.testing.assert_array_equal(_run(found, {x: [1.5, 0.5]}), expected)
+
+
 def test_the_gradient_of_a_vector_is_the_gradient_of_its_sum() -> None:
     x = tf.placeholder(tf.float32, [None])
     (grad,) = tf.gradients(x * x, x)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from capstan.core import dimension, dtypes, tensor_shape
-from capstan.framework import literals
+from capstan.framework import convert, literals
 
 
 @pytest.mark.parametrize(
@@ -172,3 +172,9 @@ def test_a_constant_has_the_byte_order_of_the_machine(kind: str) -> None:
         array = literals.to_array(value)
         assert array.dtype.isnative
         assert array.tolist() == ([b"1", b"2"] if kind == "U2" else [1, 2])
+
+
+@pytest.mark.parametrize("value", [np.zeros(3, np.float32), np.zeros((2, 0), np.float32)])
+def test_a_program_may_change_an_array_after_it_made_a_constant_of_it(value: Any) -> None:
+    convert.constant(value)
+    value[value < 1] = 1

@@ -41,7 +41,7 @@ def constant(
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     array = literals.to_array(value, wanted, shape, verify_shape=verify_shape)
-    if isinstance(value, np.ndarray) and np.may_share_memory(array, value):
+    if array is value or (isinstance(value, np.ndarray) and np.may_share_memory(array, value)):
         array = array.copy()
     array.flags.writeable = False
     array_type = dtypes.as_dtype(array.dtype)

@@ -102,10 +102,13 @@ def _as_shaped(y: Array, dy: Array) -> Array:
 
 def _cast(node: NodeContext) -> Function:
     kinds = (node.input_dtypes[0], node.output_dtypes[0])
-    if not unary.CASTABLE.issuperset(kinds):
+    levels = [dtypes.levels(each) for each in kinds]
+    if not unary.CASTABLE.issuperset(levels):
         source, wanted = (each.name for each in kinds)
         message = f"Cast {source} to {wanted} is not supported"
         raise errors.UnimplementedError(None, None, message)
+    if not unary.CASTABLE.issuperset(kinds):
+        return _cast_levels(*(each.as_numpy_dtype for each in (*levels, kinds[1])))
     target = node.output_dtypes[0].as_numpy_dtype
     # NumPy warns when it discards imaginary parts.
     takes_real_part = node.input_dtypes[0].is_complex and not node.output_dtypes[0].is_complex
@@ -116,6 +119,19 @@ def _cast(node: NodeContext) -> Function:
         if out is None:
             return x.astype(target)
         np.copyto(out, x, casting="unsafe")
+        return out
+
+    return cast
+
+
+def _cast_levels(source: Any, target: Any, result: Any) -> Function:
+    """Return a cast from or to a quantized type, given the NumPy types of the levels."""
+
+    def cast(x: Array, out: Array | None = None) -> Any:
+        found = np.ascontiguousarray(x).view(source).astype(target).view(result).reshape(x.shape)
+        if out is None:
+            return found
+        np.copyto(out, found)
         return out
 
     return cast

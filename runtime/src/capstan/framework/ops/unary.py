@@ -133,7 +133,9 @@ def _cast(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 CASTABLE: Final = frozenset((*typesets.NUMBERS, dtypes.bool_))
-"""The types between which `Cast` converts. The op takes all types, and then fails in a step."""
+"""The types between which `Cast` converts, beside the quantized types, which it treats as the types
+of their levels. The op takes all types, and then fails in a step.
+"""
 
 
 def _cast_value(ctx: facts.ValueContext) -> Array | None:

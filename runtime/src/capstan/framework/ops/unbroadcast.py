@@ -64,9 +64,13 @@ def _padded(shape: tuple[int | None, ...], rank: int) -> tuple[int | None, ...]:
 
 
 def _reduce(grad: Any, operand: Any, axes: list[int], rank: int, raw: Raw) -> Any:
-    if grad is None or not axes:
-        return grad
+    if grad is None:
+        return None
     shape = operand.shape.internal
+    if not axes:
+        # A program may give the gradient of a scalar as a vector of one element.
+        is_alike = grad.shape.rank in (None, len(shape))
+        return grad if is_alike else raw.Reshape(grad, raw.Shape(operand))
     lacking = [axis for axis in axes if axis < rank - len(shape)]
     if not lacking:
         return raw.Sum(grad, axes, keep_dims=True)
