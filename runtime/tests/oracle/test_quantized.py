@@ -64,7 +64,7 @@ def test_numbers_are_cast_to_levels_and_back(v1: Any, name: str) -> None:
     def program(tf: Any) -> Any:
         cast = tf.cast([[1, -2, 300]], getattr(tf, name))
         yield from (cast, tf.cast(cast, tf.float32), tf.cast(cast, tf.qint8))
-        yield tf.cast(levels(tf, name, (3, 4))[:, 1:3], tf.int64)
+        yield tf.cast(tf.reshape(levels(tf, name, (3, 4)), [2, 6]), tf.int64)
         yield tf.cast(True, getattr(tf, name))
 
     check(v1, program)
