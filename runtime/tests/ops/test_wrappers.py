@@ -17,6 +17,7 @@ from capstan.api import (
     math_ops,
     nn,
     reduce_ops,
+    tensor_products,
 )
 from capstan.core import dtypes
 from capstan.framework import convert, gradients, indexed_slices
@@ -114,6 +115,24 @@ def test_a_subscript_of_bool_is_a_mask() -> None:
     np.testing.assert_array_equal(run(x[x > 1]), MATRIX[MATRIX > 1])
     with pytest.raises(ValueError, match="mask cannot be scalar"):
         x[True]
+
+
+@pytest.mark.parametrize(
+    "axes, error, message",
+    [
+        (-1, ValueError, "at least 0"),
+        (3, ValueError, "larger than the number of dimensions"),
+        ([1], ValueError, "have length 2"),
+        ([[1], [0, 1]], ValueError, "1 != 2"),
+        ([[0], [7]], IndexError, "axis 7 is not in"),
+        ([[-3], [0]], IndexError, "axis -3 is not in"),
+    ],
+)
+def test_a_sum_of_products_over_axes_that_do_not_exist_is_refused(
+    axes: Any, error: Any, message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        tensor_products.tensordot(MATRIX, MATRIX, axes)
 
 
 def test_subscripts_that_are_not_integers_are_refused() -> None:

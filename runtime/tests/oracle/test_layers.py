@@ -191,6 +191,25 @@ def test_products_of_tensors_and_their_gradients_are_tensorflows(v1: Any, known:
             np.testing.assert_allclose(value, wanted, rtol=1e-3, atol=1e-4, err_msg=str(number))
 
 
+@pytest.mark.parametrize("axes", [1, 0, [[-1], [0]], [[2, 1], [0, 1]], np.array([[0], [2]])])
+def test_the_summed_axes_of_tensors_of_unknown_rank_are_tensorflows(v1: Any, axes: Any) -> None:
+    operands = values(2, 3, 4), values(4, 3, 2)
+
+    def run(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, y = (tf.placeholder(tf.float32) for _ in operands)
+            feeds = dict(zip((x, y), operands, strict=True))
+            results = [tf.tensordot(x, y, axes), tf.tensordot(operands[0], y, axes)]
+            if not isinstance(axes, int):
+                places = tf.placeholder(tf.int32)
+                results.append(tf.tensordot(*operands, places))
+                feeds[places] = axes
+            return session.run([*results, *tf.gradients(results[0] ** 2, [x, y])], feeds)
+
+    for value, wanted in zip(run(capstan), run(v1), strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-3, atol=1e-4)
+
+
 def test_batch_normalization_of_float16_takes_moments_of_float32(v1: Any) -> None:
     images, vector = values(3, 4).astype(np.float16), values(4) + 1
 

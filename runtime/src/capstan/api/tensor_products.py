@@ -8,7 +8,8 @@ import numpy as np
 
 from capstan.api import complex_ops, math_ops, reduce_ops
 from capstan.api.scoped import scoped
-from capstan.framework import convert, operators
+from capstan.core import dtypes
+from capstan.framework import convert, operand, operators
 from capstan.framework.raw import raw
 
 __all__ = ["norm", "sparse_matmul", "tensordot"]
@@ -58,16 +59,19 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """Return the sum of products over pairs of axes.
 
     `axes` is a pair of lists of axes, or a number n: the last n axes of `a` and the first n of `b`.
+    It can be a tensor of a pair of vectors of equal length. The ranks may be unknown until a step.
 
     Raises:
-        ValueError: a rank is unknown, or the lists have different lengths.
+        ValueError: `axes` is no such pair, the lists have different lengths, or the number is
+            negative or larger than a rank.
+        IndexError: a tensor does not have one of its axes.
     """
     with scoped(name, "Tensordot", (a, b)) as scope:
         a = convert.convert_to_tensor(a, name="a")
         b = convert.convert_to_tensor(b, name="b")
-        if a.shape.ndims is None or b.shape.ndims is None:
-            raise ValueError("tensordot needs tensors of known rank: call set_shape first")
-        a_axes, b_axes = _pairs(a.shape.ndims, b.shape.ndims, axes)
+        a_axes, b_axes = _pairs(a, b, axes)
+        if not (isinstance(a_axes, list) and isinstance(b_axes, list)):
+            return _late_tensordot(a, b, (a_axes, b_axes), scope)
         a_free, a_rows = _matrix(a, a_axes, is_left=True)
         b_free, b_columns = _matrix(b, b_axes, is_left=False)
         product = raw.MatMul(a_rows, b_columns)
@@ -79,15 +83,65 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
         return raw.Identity(result, name=scope)
 
 
-def _pairs(a_rank: int, b_rank: int, axes: Any) -> tuple[list[int], list[int]]:
-    if isinstance(axes, int):
-        return list(range(a_rank - axes, a_rank)), list(range(axes))
-    first, second = ([part] if isinstance(part, int) else list(part) for part in axes)
-    if len(first) != len(second):
+def _late_tensordot(a: Any, b: Any, axes: tuple[Any, Any], name: str) -> Any:
+    """Return the result of `tensordot` if a step computes a rank or the axes."""
+    matrices, free_sizes = [], []
+    for value, given, is_left in ((a, axes[0], True), (b, axes[1], False)):
+        rank, shape = raw.Rank(value), raw.Shape(value)
+        summed = convert.convert_to_tensor(given, dtypes.int32)
+        summed = raw.SelectV2(raw.GreaterEqual(summed, 0), summed, raw.AddV2(summed, rank))
+        free = raw.ListDiff(raw.Range(0, rank, 1), summed).out
+        order = raw.ConcatV2([free, summed] if is_left else [summed, free], 0)
+        free_sizes.append(raw.GatherV2(shape, free, 0))
+        sizes = [raw.Prod(free_sizes[-1], [0]), raw.Prod(raw.GatherV2(shape, summed, 0), [0])]
+        turned = raw.Transpose(value, order)
+        matrices.append(raw.Reshape(turned, raw.Pack(sizes if is_left else sizes[::-1])))
+    return raw.Reshape(raw.MatMul(*matrices), raw.ConcatV2(free_sizes, 0), name=name)
+
+
+def _pairs(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
+    """Return the summed axes of both tensors: lists of places if the rank is known, else what gives
+    the axes in a step.
+    """
+    if isinstance(axes, operand.Operand | np.ndarray):
+        known = convert.constant_value(axes) if isinstance(axes, operand.Operand) else axes
+        if known is None or known.ndim != 2:
+            axes = convert.convert_to_tensor(axes, dtypes.int32, name="axes")
+            return axes[0], axes[1]
+        axes = known.tolist()
+    if isinstance(axes, int | np.integer):
+        for value in (a, b):
+            _check_count(value, int(axes))
+        first, second = list(range(-axes, 0)), list(range(axes))
+    else:
+        if len(axes) != 2:
+            raise ValueError("'axes' must be an integer or have length 2.")
+        first, second = ([part] if isinstance(part, int) else list(part) for part in axes)
+        if len(first) != len(second):
+            raise ValueError(
+                f"Different number of contraction axes 'a' and 'b', {len(first)} != {len(second)}."
+            )
+    return _places(a, first), _places(b, second)
+
+
+def _check_count(value: Any, count: int) -> None:
+    if count < 0:
+        raise ValueError("'axes' must be at least 0.")
+    if value.shape.ndims is not None and count > value.shape.ndims:
         raise ValueError(
-            f"Different number of contraction axes 'a' and 'b', {len(first)} != {len(second)}."
+            f"'axes' must not be larger than the number of dimensions of tensor {value}."
         )
-    return [axis % a_rank for axis in first], [axis % b_rank for axis in second]
+
+
+def _places(value: Any, axes: list[Any]) -> Any:
+    """Return the axes of a tensor counted from the front, or a tensor if a step computes them."""
+    rank = value.shape.ndims
+    if rank is None or any(isinstance(axis, operand.Operand) for axis in axes):
+        return convert.convert_to_tensor(axes, dtypes.int32)
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise IndexError(f"tensordot: axis {axis} is not in [-{rank}, {rank}) of {value}")
+    return [int(axis) % rank for axis in axes]
 
 
 def _matrix(value: Any, axes: list[int], *, is_left: bool) -> tuple[list[int | None], Any]:
