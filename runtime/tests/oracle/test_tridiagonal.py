@@ -21,7 +21,7 @@ def run(tf: Any, program: Any) -> Any:
 def same(v1: Any, program: Any) -> None:
     for own, expected in zip(run(tf, program), run(v1, program), strict=True):
         assert own.dtype == expected.dtype
-        tolerance = 1e-3 if own.dtype == np.float32 else 1e-9
+        tolerance = 1e-3 if own.dtype in (np.float32, np.complex64) else 1e-9
         np.testing.assert_allclose(own, expected, rtol=tolerance, atol=tolerance)
 
 
@@ -85,6 +85,34 @@ def test_systems_and_products_are_those_of_tensorflow(
     same(v1, program)
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_systems_and_products_may_be_complex(v1: Any, dtype: Any) -> None:
+    real, imaginary = np.random.default_rng(7).normal(size=(2, 2, 3, 5))
+    diagonals = (real + 1j * imaginary).astype(dtype)
+    rhs = np.swapaxes(diagonals[:, ::-1], -1, -2).copy()
+
+    def program(tf: Any) -> list[Any]:
+        compact, right = tf.constant(diagonals), tf.constant(rhs)
+        solved = tf.linalg.tridiagonal_solve(compact, right)
+        product = tf.linalg.tridiagonal_matmul(compact, right)
+        conjugated = tf.linalg.tridiagonal_solve(compact, right[..., 0], conjugate_rhs=True)
+        slopes = [tf.gradients(tf.abs(each), [compact, right]) for each in (solved, product)]
+        return [solved, product, conjugated, *slopes[0], *slopes[1]]
+
+    same(v1, program)
+
+
+def test_a_matrix_of_one_number_is_solved_and_multiplied() -> None:
+    def program(tf: Any) -> list[Any]:
+        matrix, rhs = tf.constant([[[2.0]], [[4.0]]]), tf.constant([[[8.0, 3.0]], [[2.0, 1.0]]])
+        solve, times = tf.linalg.tridiagonal_solve, tf.linalg.tridiagonal_matmul
+        return [solve(matrix, rhs, "matrix"), times(matrix, rhs, "matrix")]
+
+    solved, product = run(tf, program)
+    np.testing.assert_array_equal(solved, [[[4.0, 1.5]], [[0.5, 0.25]]])
+    np.testing.assert_array_equal(product, [[[16.0, 6.0]], [[8.0, 4.0]]])
+
+
 def test_transposed_right_sides_have_transposed_solutions() -> None:
     """As in TensorFlow 1.15. TensorFlow 2.21 does not transpose the solutions."""
     draw = np.random.default_rng(12)
@@ -124,6 +152,7 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
         (([numbers(4)] * 2, numbers(4), "sequence"), "sequence of length 3"),
         (([numbers(2), numbers(4), numbers(3)], numbers(4), "sequence"), "superdiagonal"),
         ((numbers((2, 4)), numbers(4)), "3"),
+        ((numbers((5, 4, 7)), numbers((5, 4)), "matrix"), "to be the same"),
         ((numbers((3, 4)), numbers(5)), "4 and 5"),
     ):
         with pytest.raises(ValueError, match=message):

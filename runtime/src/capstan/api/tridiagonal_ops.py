@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from capstan.api import array_ops, matrix_ops
+from capstan.api import array_ops, complex_ops, matrix_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -38,14 +38,14 @@ def tridiagonal_solve(
 ) -> Any:  # fmt: skip
     """Solve systems of tridiagonal matrices, for `rhs` [..., M] or [..., M, K].
 
-    With `transpose_rhs`, a matrix `rhs` and the solution are [..., K, M]. Without
+    With `transpose_rhs`, a matrix `rhs` and the solution are [..., K, M]. With `conjugate_rhs`, the
+    conjugates of complex numbers in `rhs` count, and not the numbers themselves. Without
     `partial_pivoting`, rows are not exchanged, which is faster and less exact. On a CPU, a step
     raises InvalidArgumentError if a matrix has no inverse.
 
     Raises:
         ValueError: the format does not exist, or the ranks or sizes do not fit.
     """
-    del conjugate_rhs  # Only real numbers are allowed.
     with scoped(name, "tridiagonal_solve", ()):
         parts, rhs = _parts(diagonals, diagonals_format), convert.convert_to_tensor(rhs)
         compact = raw.Pack(parts, axis=-2)
@@ -54,6 +54,7 @@ def tridiagonal_solve(
             wanted = "known" if rank is None else f"{rank - 1} or {rank}"
             raise ValueError(f"Expected the rank of rhs to be {wanted}, got {rhs_rank}")
         is_vector = rhs_rank < rank
+        rhs = complex_ops.conj(rhs) if conjugate_rhs else rhs
         columns = array_ops.expand_dims(rhs, -1) if is_vector else rhs
         if transpose_rhs and not is_vector:
             columns = matrix_ops.matrix_transpose(columns)
@@ -86,6 +87,10 @@ def _parts(diagonals: Any, kind: str) -> list[Any]:
         return _of_one_length(*map(convert.convert_to_tensor, diagonals))
     if kind == "matrix":
         matrix = convert.convert_to_tensor(diagonals)
+        if len({*matrix.shape.as_list()[-2:]} - {None}) > 1:
+            raise ValueError(f"Expected last two dimensions of {matrix} to be the same.")
+        if 1 in matrix.shape.as_list()[-2:]:  # The matrix has no numbers beside its diagonal.
+            return [raw.MatrixDiagPart(matrix)] * 3
         parts = [raw.MatrixDiagPartV2(matrix, k, _zero(matrix)) for k in (1, 0, -1)]
         return _of_one_length(*parts)
     raise ValueError(f"Unrecognized diagonals_format: {kind}")

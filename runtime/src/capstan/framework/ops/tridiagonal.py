@@ -12,7 +12,7 @@ from capstan.core import dtypes, shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, Tensor, define
 from capstan.framework.ops import rules, typesets
 
-_TYPES = {"T": typesets.WIDE}
+_TYPES = {"T": (*typesets.WIDE, *typesets.COMPLEX)}
 
 
 def _factors(ctx: ShapeContext) -> rules.Shapes:
@@ -79,7 +79,7 @@ def _solve(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _multiply(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    (*diagonals, rhs), grad = op.inputs, grads[0]
+    (*diagonals, rhs), grad = rules.conjugates(op, raw), grads[0]
     assert grad is not None
     upper, middle, lower = (
         raw.Mul(raw.ExpandDims(raw.Squeeze(diagonal, squeeze_dims=[-2]), -1), grad)
@@ -96,7 +96,7 @@ define(
         ("lu: T", "p: output_idx_type"),
         attrs={"output_idx_type": dtypes.int32},
         shape=_factors,
-        types={"T": (*typesets.WIDE, *typesets.COMPLEX), "output_idx_type": typesets.INDEX},
+        types={**_TYPES, "output_idx_type": typesets.INDEX},
     )
 )
 define(
