@@ -233,3 +233,16 @@ def test_rows_of_a_resource_variable_have_the_names_of_tensorflow_1_15() -> None
     assert tf.gather(variable, [1, 0], name="rows").name == "Identity:0"
     assert tf.nn.embedding_lookup(variable, [1, 0]).name == "embedding_lookup/Identity_1:0"
     assert [op.type for op in tf.get_default_graph().get_operations()].count("ResourceGather") == 2
+
+
+def test_slices_of_a_resource_variable_are_read_where_the_variable_is() -> None:
+    variable = tf.get_variable("v", [2, 3], use_resource=True)
+    slices = tf.gather_nd(variable, [[1, 0]], name="slices")
+    assert (slices.name, slices.op.inputs[0].name) == ("Identity:0", "slices:0")
+    assert slices.op.inputs[0].op.type == "ResourceGatherNd"
+    (gradient,) = tf.gradients(slices, variable)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        value, found, dense = session.run([variable, slices, tf.convert_to_tensor(gradient)])
+    np.testing.assert_array_equal(found, value[1:, 0])
+    np.testing.assert_array_equal(dense, [[0, 0, 0], [1, 0, 0]])

@@ -32,6 +32,8 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
         ValueError: `batch_dims` is negative, or not below the ranks of `params` and `indices`.
     """
     if batch_dims == 0:
+        if hasattr(params, "gather_nd"):
+            return params.gather_nd(indices, name=name)
         return raw.GatherNd(params, indices, name=name)
     with scoped(name, "BatchGatherND", (params, indices)) as scope:
         params = convert.convert_to_tensor(params, name="params")

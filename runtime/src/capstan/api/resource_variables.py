@@ -153,10 +153,10 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
 
     def gather_nd(self, indices: Any, name: str | None = None) -> graphs.Tensor:
         """Return the slices at multi-dimensional indices. A step reads only these slices."""
-        slices: graphs.Tensor = raw.ResourceGatherNd(
-            self._handle, indices, dtype=self.dtype, name=name
-        )
-        return slices
+        with graphs.get_default_graph().name_scope(name or "GatherNd") as scope:
+            slices = raw.ResourceGatherNd(self._handle, indices, dtype=self.dtype, name=scope)
+        copied: graphs.Tensor = raw.Identity(slices, name="Identity")
+        return copied
 
     def is_initialized(self, name: str | None = None) -> graphs.Tensor:
         """Return a boolean scalar, which is true in a step if the variable then has a value."""
