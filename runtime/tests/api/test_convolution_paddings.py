@@ -45,3 +45,25 @@ def test_layers_take_a_padding_in_small_letters_and_in_capitals(
     layer: Callable[[Any, str], Any], padding: str
 ) -> None:
     assert layer(tf.ones([1, 4, 4, 3]), padding).shape.as_list()[1:3] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    "padding, message",
+    [
+        ([[0, 0], [0, 0], [0, 0]], "4 pairs"),
+        ([[0], [0], [0], [0]], "a pair of numbers"),
+        ([0, 0, 0, 0], "a pair of numbers"),
+        ([[0, 0], [0, -1], [1, 2], [0, 0]], "nonnegative"),
+        ([[1, 0], [0, 0], [0, 0], [0, 0]], "batch or depth"),
+        ([[0, 0], [0, 0], [0, 0], [0, 1]], "batch or depth"),
+    ],
+)
+def test_a_list_of_paddings_that_no_convolution_can_have_is_refused(
+    padding: Any, message: str
+) -> None:
+    x, filters = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    with pytest.raises(ValueError, match=message):
+        tf.nn.conv2d(x, filters, _STEPS, padding)
+    turned = [padding[0], *padding[-1:], *padding[1:-1]]
+    with pytest.raises(ValueError, match=message):
+        tf.nn.conv2d(x, filters, _STEPS, turned, data_format="NCHW")

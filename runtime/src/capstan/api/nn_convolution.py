@@ -82,9 +82,27 @@ def geometry(strides: Any, padding: Any, data_format: str | None, dilations: Any
         "data_format": data_format or "NHWC",
     }
     if isinstance(padding, list | tuple):
-        pairs = [int(number) for pair in padding for number in pair]
+        pairs = _explicit_paddings(padding, channels_first)
         return {**attrs, "padding": "EXPLICIT", "explicit_paddings": pairs}
     return {**attrs, "padding": padding}
+
+
+def _explicit_paddings(padding: Sequence[Any], channels_first: bool) -> list[int]:
+    if len(padding) != 4:
+        raise ValueError(f"A list of paddings must have 4 pairs of numbers, not {padding}")
+    for pair in padding:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise ValueError(f"Each padding in a list must be a pair of numbers: {padding}")
+    numbers = [int(number) for pair in padding for number in pair]
+    if min(numbers) < 0:
+        raise ValueError(f"All elements of explicit paddings must be nonnegative: {padding}")
+    channels = 1 if channels_first else 3
+    if any((*padding[0], *padding[channels])):
+        raise ValueError(
+            "Nonzero explicit padding in the batch or depth dimensions is not supported: "
+            f"{padding}"
+        )
+    return numbers
 
 
 def conv2d(
