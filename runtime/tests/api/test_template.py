@@ -31,8 +31,21 @@ def test_two_templates_have_variables_of_their_own() -> None:
     one, other = tf.make_template("scale", scaled), tf.make_template("scale", scaled)
     one(1.0), other(1.0), one(1.0)
     assert names(tf.global_variables()) == ["scale/w", "scale_1/w"]
-    assert (one.variable_scope_name, other.variable_scope_name) == ("scale", "scale_1")
+    assert (one.variable_scope_name, other.variable_scope_name) == ("scale/", "scale_1/")
     assert names(other.variables) == ["scale_1/w"]
+
+
+def test_a_template_lists_its_variables_by_whether_an_optimizer_changes_them() -> None:
+    def shifted(x: Any) -> Any:
+        return scaled(x) + tf.get_variable("b", [], trainable=False)
+
+    template = tf.make_template("shift", shifted)
+    assert template.weights == template.non_trainable_weights == []
+    template(1.0)
+    assert names(template.weights) == names(template.variables) == ["shift/w", "shift/b"]
+    assert names(template.trainable_weights) == ["shift/w"]
+    assert names(template.non_trainable_variables) == ["shift/b"]
+    assert template.non_trainable_weights == template.non_trainable_variables
 
 
 def test_a_scope_that_is_created_at_once_has_the_place_of_the_template() -> None:

@@ -32,11 +32,18 @@ def case() -> Any:
     made.doCleanups()
 
 
+def message_of_floats(*values: float) -> Any:
+    return tf.AttrValue(list=tf.AttrValue.ListValue(f=values))
+
+
 NAN = float("nan")
 HOLDS: list[tuple[str, tuple[Any, ...]]] = [
     ("assertItemsEqual", ([1, 2], [2, 1])),
     ("assertStartsWith", ("abc", "ab")),
     ("assertProtoEquals", ('key: "x"', tf.NodeDef.AttrEntry(key="x"))),
+    ("assertProtoEquals", ("f: 0.53", tf.AttrValue(f=0.5300000429))),
+    ("assertProtoEquals", ("list {f: 0.1 f: 2.5}", message_of_floats(0.1 + 1e-8, 2.5))),
+    ("assertProtoEquals", ("max: 0.1", tf.HistogramProto(max=0.1 + 1e-9))),
     ("assertNear", (1.0, 1.1, 0.2)),
     ("assertArrayNear", ([1.0, 2.0], [1.1, 2.1], 0.2)),
     ("assertNDArrayNear", (np.ones(2), np.ones(2) * 1.1, 0.2)),
@@ -63,6 +70,9 @@ FAILS: list[tuple[str, tuple[Any, ...]]] = [
     ("assertStartsWith", ("abc", "b")),
     ("assertProtoEquals", ('key: "y"', tf.NodeDef.AttrEntry(key="x"))),
     ("assertProtoEquals", (tf.GraphDef(), tf.NodeDef())),
+    ("assertProtoEquals", ("f: 0.53", tf.AttrValue(f=0.530002))),
+    ("assertProtoEquals", ("list {f: 0.1}", message_of_floats(0.1, 2.5))),
+    ("assertProtoEquals", ("max: 0.1", tf.HistogramProto(max=0.1 + 1e-6))),
     ("assertNear", (1.0, 1.3, 0.2)),
     ("assertNear", (1.0, NAN, 0.2)),
     ("assertArrayNear", ([1.0, 2.0], [1.1, 2.3], 0.2)),

@@ -99,8 +99,7 @@ def _explicit_paddings(padding: Sequence[Any], channels_first: bool) -> list[int
     channels = 1 if channels_first else 3
     if any((*padding[0], *padding[channels])):
         raise ValueError(
-            "Nonzero explicit padding in the batch or depth dimensions is not supported: "
-            f"{padding}"
+            f"Nonzero explicit padding in the batch or depth dimensions is not supported: {padding}"
         )
     return numbers
 

@@ -88,8 +88,13 @@ class Template:
 
     @property
     def variable_scope_name(self) -> str | None:
-        """The name of the scope of the variables, or None before it is created."""
-        return None if self._scope is None else self._scope.name
+        """The beginning of the names of the variables, or None before their scope is created. It
+        ends with a slash.
+        """
+        if self._scope is None:
+            return None
+        name: str = self._scope.name
+        return name if not name or name.endswith("/") else f"{name}/"
 
     @property
     def variables(self) -> list[Any]:
@@ -101,12 +106,22 @@ class Template:
         return self._collection(keys.GraphKeys.TRAINABLE_VARIABLES)
 
     @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The global variables of the scope that no optimizer changes."""
+        trainable = self.trainable_variables
+        return [each for each in self.global_variables if each not in trainable]
+
+    @property
     def global_variables(self) -> list[Any]:
         return self._collection(keys.GraphKeys.GLOBAL_VARIABLES)
 
     @property
     def local_variables(self) -> list[Any]:
         return self._collection(keys.GraphKeys.LOCAL_VARIABLES)
+
+    weights = variables
+    trainable_weights = trainable_variables
+    non_trainable_weights = non_trainable_variables
 
     def _new_scope(self) -> Any:
         return scope_block.variable_scope(
@@ -141,4 +156,4 @@ class Template:
         if name is None:
             return []
         graph = graphs.get_default_graph()
-        return graph.get_collection(key, f"{name}/" if name else None)
+        return graph.get_collection(key, name or None)

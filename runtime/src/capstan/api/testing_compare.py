@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.api import testing_ragged
+from capstan.api import testing_messages, testing_ragged
 from capstan.api.ragged import tensor as ragged_tensor
 from capstan.core import devices, dtypes
 from capstan.framework import graph as graphs
@@ -38,7 +38,10 @@ class Assertions(testing_ragged.RaggedComparisons):
     def assertProtoEquals(
         self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None
     ) -> None:
-        """Check that a message equals another message, or a message in text format."""
+        """Check that a message equals another message, or a message in text format.
+
+        Of a float, six digits behind the point count, and of a double seven.
+        """
         from google.protobuf import text_format
 
         expected = expected_message_maybe_ascii
@@ -48,6 +51,7 @@ class Assertions(testing_ragged.RaggedComparisons):
             self.fail(
                 f"Can't compare protos of type {type(expected)} and {type(message)}. {msg or ''}"
             )
+        expected, message = map(testing_messages.rounded, (expected, message))
         if expected != message:
             first, second = map(text_format.MessageToString, (expected, message))
             self.assertMultiLineEqual(first, second, msg)  # type: ignore[no-untyped-call]
