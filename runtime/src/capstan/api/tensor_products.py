@@ -103,12 +103,13 @@ def _pairs(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
     """Return the summed axes of both tensors: lists of places if the rank is known, else what gives
     the axes in a step.
     """
-    if isinstance(axes, operand.Operand | np.ndarray):
-        known = convert.constant_value(axes) if isinstance(axes, operand.Operand) else axes
-        if known is None or known.ndim != 2:
-            axes = convert.convert_to_tensor(axes, dtypes.int32, name="axes")
-            return axes[0], axes[1]
-        axes = known.tolist()
+    if isinstance(axes, operand.Operand):
+        tensor = convert.convert_to_tensor(axes, dtypes.int32, name="axes")
+        axes = convert.constant_value(tensor)
+        if axes is None or axes.ndim != 2:
+            return tensor[0], tensor[1]
+    if isinstance(axes, np.ndarray):
+        axes = axes.tolist()
     if isinstance(axes, int | np.integer):
         for value in (a, b):
             _check_count(value, int(axes))
