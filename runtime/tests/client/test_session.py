@@ -290,3 +290,12 @@ def test_a_callable_without_feeds_resolves_its_fetches_when_it_is_made() -> None
             later(2.0)
         tf.constant(3.0, name="later")
         assert later(2.0) == 3.0
+
+
+@pytest.mark.parametrize("feeds", [[], ["x"], "x:0", 3])
+def test_feeds_are_a_dictionary(graph: tf.Graph, feeds: Any) -> None:
+    x = tf.placeholder_with_default(1.0, [], name="x")
+    with tf.Session() as session:
+        message = f"feed_dict must be a dictionary.*not of type '{type(feeds).__name__}'"
+        with pytest.raises(TypeError, match=message):
+            session.run(x, feeds)

@@ -178,3 +178,16 @@ def test_a_constant_has_the_byte_order_of_the_machine(kind: str) -> None:
 def test_a_program_may_change_an_array_after_it_made_a_constant_of_it(value: Any) -> None:
     convert.constant(value)
     value[value < 1] = 1
+
+
+@pytest.mark.parametrize("kind", [None, "int32"])
+def test_an_unknown_dimension_is_named_with_the_tensor_that_has_its_size(kind: str | None) -> None:
+    value = [dimension.Dimension(2), dimension.Dimension(None)]
+    dtype = None if kind is None else dtypes.as_dtype(kind)
+    with pytest.raises(TypeError, match=r"\[Dimension\(2\), Dimension\(None\)\].*tf\.shape"):
+        literals.to_array(value, dtype)
+
+
+def test_the_shape_of_a_constant_is_known() -> None:
+    with pytest.raises(ValueError, match=r"\(2, \?\).*tf\.fill"):
+        literals.to_array(1, shape=[2, dimension.Dimension(None)])

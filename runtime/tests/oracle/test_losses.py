@@ -138,3 +138,34 @@ def test_the_labels_may_have_another_rank_than_the_logits(v1: Any) -> None:
             )
             losses.append(session.run(loss))
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+@pytest.mark.parametrize(
+    "function, names",
+    [
+        ("absolute_difference", ("labels", "predictions")),
+        ("cosine_distance", ("labels", "predictions")),
+        ("hinge_loss", ("labels", "logits")),
+        ("huber_loss", ("labels", "predictions")),
+        ("log_loss", ("labels", "predictions")),
+        ("mean_pairwise_squared_error", ("labels", "predictions")),
+        ("mean_squared_error", ("labels", "predictions")),
+        ("sigmoid_cross_entropy", ("multi_class_labels", "logits")),
+        ("softmax_cross_entropy", ("onehot_labels", "logits")),
+        ("sparse_softmax_cross_entropy", ("labels", "logits")),
+    ],
+)
+def test_an_error_names_the_operand_of_a_loss_that_is_none(
+    v1: Any, function: str, names: tuple[str, str], missing: int
+) -> None:
+    given: dict[str, Any] = dict(zip(names, (LABELS, PREDICTIONS), strict=True))
+    given[names[missing]] = None
+    if function == "cosine_distance":
+        given["axis"] = 1
+    for tf in (v1, capstan):
+        with (
+            tf.Graph().as_default(),
+            pytest.raises(ValueError, match=rf"\b{names[missing]}`? must not be None"),
+        ):
+            getattr(tf.losses, function)(**given)

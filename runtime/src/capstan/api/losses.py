@@ -35,10 +35,14 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _require(function: str, **operands: Any) -> None:
+    for name, value in operands.items():
+        if value is None:
+            raise ValueError(f"{name} must not be None: pass it to tf.losses.{function}")
+
+
 def _operands(labels: Any, predictions: Any, function: str) -> tuple[Any, Any]:
-    if labels is None or predictions is None:
-        missing = "labels" if labels is None else "predictions"
-        raise ValueError(f"{missing} must not be None: pass it to tf.losses.{function}")
+    _require(function, labels=labels, predictions=predictions)
     predictions = math_ops.cast(convert.convert_to_tensor(predictions), dtypes.float32)
     labels = math_ops.cast(convert.convert_to_tensor(labels), dtypes.float32)
     predictions.shape.assert_is_compatible_with(labels.shape)
@@ -109,6 +113,7 @@ def hinge_loss(
     reduction: str = DEFAULT,
 ) -> Any:
     """Return the weighted mean of max(0, 1 - logits * (2 * labels - 1)). Labels are 0 or 1."""
+    _require("hinge_loss", labels=labels, logits=logits)
     with scoped(scope, "hinge_loss", (logits, labels, weights)) as inner:
         labels, logits = _operands(labels, logits, "hinge_loss")
         signs = raw.Sub(raw.Mul(2.0, labels), raw.OnesLike(labels))
@@ -198,6 +203,7 @@ def sigmoid_cross_entropy(
 
     With `label_smoothing`, the labels move towards 1/2.
     """
+    _require("sigmoid_cross_entropy", multi_class_labels=multi_class_labels, logits=logits)
     with scoped(
         scope, "sigmoid_cross_entropy_loss", (logits, multi_class_labels, weights)
     ) as inner:
@@ -225,6 +231,7 @@ def softmax_cross_entropy(
 
     With `label_smoothing`, the labels move towards 1 / (number of classes).
     """
+    _require("softmax_cross_entropy", onehot_labels=onehot_labels, logits=logits)
     with scoped(scope, "softmax_cross_entropy_loss", (logits, onehot_labels, weights)) as inner:
         logits = convert.convert_to_tensor(logits)
         labels = math_ops.cast(onehot_labels, logits.dtype.base_dtype)
@@ -253,6 +260,7 @@ def sparse_softmax_cross_entropy(
 
     Labels and weights may have one more axis of size 1.
     """
+    _require("sparse_softmax_cross_entropy", labels=labels, logits=logits)
     with scoped(scope, "sparse_softmax_cross_entropy_loss", (logits, labels, weights)) as inner:
         logits = convert.convert_to_tensor(logits)
         labels = without_last_one(convert.convert_to_tensor(labels), logits, 1)

@@ -83,7 +83,7 @@ def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
         wrong = next(_unfit(value, fits))
         raise _refusal(value, wrong) if dtype is None else TypeError(_expected(dtype, wrong))
     has_dimensions = any(issubclass(each, dimension.Dimension) for each in leaves)
-    plain = _without_dimensions(value) if has_dimensions else value
+    plain = _without_dimensions(value, value) if has_dimensions else value
     try:
         try:
             array = np.array(plain, dtype=_array_type(dtype, value))
@@ -117,11 +117,23 @@ def _refusal(value: Any, wrong: Any) -> TypeError | ValueError:
     )
 
 
-def _without_dimensions(value: Any) -> Any:
-    """Return `value` with each Dimension replaced by its size, as in `[x.shape[0], -1]`."""
-    if isinstance(value, list | tuple):
-        return [_without_dimensions(element) for element in value]
-    return int(value) if isinstance(value, dimension.Dimension) else value
+def _without_dimensions(part: Any, whole: Any) -> Any:
+    """Return a part of `whole` with each Dimension replaced by its size, as in `[x.shape[0], -1]`.
+
+    Raises:
+        TypeError: the size of a dimension is unknown. The message shows `whole`.
+    """
+    if isinstance(part, list | tuple):
+        return [_without_dimensions(element, whole) for element in part]
+    if not isinstance(part, dimension.Dimension):
+        return part
+    if part.value is None:
+        raise TypeError(
+            f"Failed to convert object of type {type(whole)} to Tensor. Contents: {whole!r}. "
+            "Dimension(None) is a size that only a step knows: take it from tf.shape(x), which is "
+            "a tensor, and not from x.shape"
+        )
+    return part.value
 
 
 def _without_fields(value: Any) -> Any:
@@ -222,7 +234,13 @@ def _expected(dtype: dtypes.DType, value: Any) -> str:
 
 
 def _fill(array: Array, shape: Any, verify_shape: bool) -> Array:
-    wanted = tuple(int(size) for size in tensor_shape.as_shape(shape).as_list())  # type: ignore[arg-type]
+    known = tensor_shape.as_shape(shape)
+    if not known.is_fully_defined():
+        raise ValueError(
+            f"The shape of a constant must be known, but it is {known}. Use tf.fill with a shape "
+            "that is a tensor"
+        )
+    wanted = tuple(size for size in known.as_list() if size is not None)
     if array.shape == wanted:
         return array
     if verify_shape:
