@@ -516,3 +516,11 @@ def test_the_definition_of_an_op_has_the_fields_of_its_message(graph: tf.Graph) 
     assert {attribute.name for attribute in definition.attr} == {"axis", "T", "TI"}
     assert not definition.is_stateful
     assert tf.random_shuffle([1]).op.op_def.is_stateful
+
+
+def test_an_operation_is_printed_as_its_node(graph: tf.Graph) -> None:
+    with tf.device("/cpu:0"):
+        op = tf.add(1.0, 2.0, name="sum").op
+    assert str(op) == str(op.node_def)
+    assert str(op).startswith('name: "sum"\nop: "Add"\ninput: "sum/x"\ninput: "sum/y"\ndevice:')
+    assert repr(op) == "<tf.Operation 'sum' type=Add>"

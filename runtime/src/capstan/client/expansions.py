@@ -58,7 +58,7 @@ def find(value: object) -> Expansion | None:
     return None
 
 
-def feeds(feed_dict: Mapping[Any, Any] | None) -> Mapping[Any, Any] | None:
+def feeds(feed_dict: Any) -> Mapping[Any, Any] | None:
     """Return `feed_dict` with tensors and their values in the place of expanded keys.
 
     A tuple of keys that holds one to expand becomes several keys.

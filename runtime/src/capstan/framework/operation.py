@@ -295,5 +295,8 @@ class Operation:
         self._control_inputs = ()
         self._node = None
 
+    def __str__(self) -> str:
+        return str(self.node_def)
+
     def __repr__(self) -> str:
         return f"<tf.Operation '{self._name}' type={self._type}>"
