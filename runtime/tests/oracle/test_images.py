@@ -230,6 +230,24 @@ def test_files_of_16_bits_per_channel_are_read_and_written_as_in_tensorflow(
         np.testing.assert_array_equal(found, WIDE[..., :channels])
 
 
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_a_smooth_png_of_16_bits_is_about_as_short_as_that_of_tensorflow(
+    v1: Any, channels: int
+) -> None:
+    down, right = np.arange(200)[:, np.newaxis], np.arange(256)
+    slopes = [200 * down + 0 * right, 250 * right + 0 * down, 90 * (down + right), right * down]
+    image = np.stack(slopes[:channels], -1).astype(np.uint16)
+    own, expected = (
+        value(tf, lambda tf: tf.image.encode_png(image)).item() for tf in (capstan, v1)
+    )
+    assert len(own) < 2 * len(expected)
+    for png in (own, expected):
+        found = value(capstan, lambda tf, png=png: tf.image.decode_png(png, dtype=tf.uint16))
+        np.testing.assert_array_equal(found, image)
+    read = value(v1, lambda tf: tf.image.decode_png(own, dtype=tf.uint16))
+    np.testing.assert_array_equal(read, image)
+
+
 def test_images_are_changed_to_the_same_values(v1: Any) -> None:
     def tolerance(case: Case) -> float:
         # A sum in another order may round an integer the other way.
