@@ -274,6 +274,34 @@ def test_helm_names_each_wrong_value(helm: Helm) -> None:
         assert any(words in reason for reason in reasons), f"{name}: {message}"
 
 
+DELETED = (
+    *("image.repository", "image.tag", "image.pullPolicy", "replicas", "nodeLostSeconds"),
+    *("resyncSeconds", "progressSeconds", "jobMetrics", "leaseSeconds", "verbose"),
+    *("crds.enabled", "serviceAccount.create", "rbac.create", "rbac.nodes", "rbac.secrets"),
+    *("rbac.aggregate", "admissionPolicy.enabled", "admissionPolicy.serviceAccounts"),
+    *("admissionPolicy.podCreatorsOnly", "podDisruptionBudget.enabled", "networkPolicy.enabled"),
+    *("networkPolicy.apiServerPorts", "metrics.serviceMonitor.enabled"),
+    *("metrics.serviceMonitor.interval", "metrics.rules.enabled", "metrics.rules.runbooks"),
+    "metrics.dashboard.enabled",
+)
+"""The values that are not empty by default, except maps, from which a user may delete entries."""
+
+
+def test_helm_names_each_value_that_was_deleted_and_is_needed(helm: Helm) -> None:
+    """A value `null` deletes the default. Without ports, for example, the network policy would let
+    the operator reach everything.
+    """
+    with pytest.raises(HelmFailed) as error:
+        helm.template(**{name.replace(".", "__"): None for name in DELETED})
+    missing = re.findall(r"at '/?(\S*)': missing propert(?:y|ies) (.*)", str(error.value))
+    named = [
+        f"{place.replace('/', '.')}.{name}".removeprefix(".")
+        for place, names in missing
+        for name in re.findall(r"'(\w+)'", names)
+    ]
+    assert sorted(named) == sorted(DELETED)
+
+
 LIKE_NUMBERS = ("123", "1e3", "0x1f", "on", "no", "null")
 """Names that Kubernetes allows, and that YAML reads as other values than texts."""
 
