@@ -341,6 +341,13 @@ def test_helm_names_a_value_that_does_not_exist(name: str, helm: Helm) -> None:
     assert f"additional properties '{name.rpartition('.')[2]}' not allowed" in str(error.value)
 
 
+@pytest.mark.parametrize("replicas, warns", [(0, True), (1, False)])
+def test_the_notes_say_that_no_operator_runs(replicas: int, warns: bool, helm: Helm) -> None:
+    words = ("install", "capstan", chart.CHART, "--dry-run=client")
+    notes = helm.run(*words, replicas=replicas, crds__enabled=False).partition("NOTES:")[2]
+    assert ("No pod of the operator runs" in notes) == warns
+
+
 def test_helm_lint_finds_no_fault(helm: Helm) -> None:
     output = helm.run("lint", "--strict", chart.CHART, **MONITORING, networkPolicy__enabled=True)
     assert "[WARNING]" not in output
