@@ -19,9 +19,19 @@ STEP = re.compile(r"(Collecting|Downloading|Building|Installing|Preparing) \S.*"
 
 def main(log: str, *command: str) -> int:
     """Run a command; return its exit status."""
+    try:
+        file = pathlib.Path(log).open("a", encoding="utf-8")  # noqa: SIM115
+    except OSError as error:
+        folder = pathlib.Path(log).parent
+        print(
+            f"setup: cannot write {log}: {error.strerror}. Run make as a user who may write to "
+            f"{folder}",
+            file=sys.stderr,
+        )
+        return 1
     said = []
     with (
-        pathlib.Path(log).open("a", encoding="utf-8") as file,
+        file,
         subprocess.Popen(
             command,
             stdout=subprocess.PIPE,

@@ -69,3 +69,14 @@ def test_a_terminal_shows_the_package_at_hand_in_one_line(tmp_path: pathlib.Path
     lines = [line for line in shown.split("\r\x1b[K") if line]
     assert lines == ["Collecting numpy", "Downloading numpy-2.whl (5 MB)"]
     assert "\n" not in shown
+
+
+def test_a_log_that_cannot_be_written_is_named_and_nothing_runs(tmp_path: pathlib.Path) -> None:
+    log, made = tmp_path / "missing" / "pip.log", tmp_path / "made"
+    ran = subprocess.run(
+        [sys.executable, INSTALL, str(log), "touch", str(made)], capture_output=True, text=True
+    )
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+    assert f"cannot write {log}: No such file or directory" in ran.stderr
+    assert not made.exists()
