@@ -85,6 +85,10 @@ def test_the_listen_address_is_a_host_and_a_port(listen: str, host: str, port: i
         ("--namespace", "", "repeat the flag"),
         ("--namespace", "Team_A", "repeat the flag"),
         ("--namespace", "a" * 64, "repeat the flag"),
+        ("--lease-namespace", "Team_A", "must be the name of a namespace"),
+        ("--lease-name", "", "must be a name of lowercase letters"),
+        ("--lease-name", "Leader", "must be a name of lowercase letters"),
+        ("--lease-name", "a" * 254, "must be a name of lowercase letters"),
     ],
 )
 def test_an_invalid_value_is_reported_with_its_flag(flag: str, value: str, says: str) -> None:

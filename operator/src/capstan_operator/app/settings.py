@@ -16,6 +16,7 @@ LONGEST_SECONDS = 366 * 86400
 """The longest time that a flag accepts: about a year. It can be added to any current date."""
 MOST_JOB_METRICS = 10_000
 IN_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_LEASE = r"(?=.{1,253}$)[a-z0-9]([-.a-z0-9]*[a-z0-9])?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,7 @@ def read(arguments: Sequence[str]) -> Settings:
     if not (colon and port.isdecimal() and int(port) <= 65535):
         message = f"must be HOST:PORT or :PORT, such as :8080, not {options.listen!r}"
         raise Invalid((Fault("--listen", message),))
-    for name in options.namespace:
-        # For an impossible name, an API server only says that nothing is in the namespace.
-        if re.fullmatch(names.NAMESPACE, name) is None:
-            message = (
-                f"must be the name of a namespace, not {name!r}; to serve several, repeat the flag"
-            )
-            raise Invalid((Fault("--namespace", message),))
+    _check_names(options)
     for flag in ("lease_duration", "node_lost_seconds", "resync_seconds"):
         seconds = getattr(options, flag)
         if not 0 < seconds <= LONGEST_SECONDS:  # This form also refuses nan.
@@ -90,6 +85,29 @@ def read(arguments: Sequence[str]) -> Settings:
         # one pod.
         identity=f"{socket.gethostname()}_{os.getpid()}_{os.urandom(4).hex()}",
     )
+
+
+def _check_names(options: argparse.Namespace) -> None:
+    """Raise errors.Invalid for names that no object can have.
+
+    An API server only says that there is no such object, and the operator would try again for ever.
+    """
+    for name in options.namespace:
+        if re.fullmatch(names.NAMESPACE, name) is None:
+            message = (
+                f"must be the name of a namespace, not {name!r}; to serve several, repeat the flag"
+            )
+            raise Invalid((Fault("--namespace", message),))
+    place = options.lease_namespace
+    if place and re.fullmatch(names.NAMESPACE, place) is None:
+        message = f"must be the name of a namespace, not {place!r}"
+        raise Invalid((Fault("--lease-namespace", message),))
+    if re.fullmatch(_LEASE, options.lease_name) is None:
+        message = (
+            "must be a name of lowercase letters, digits, dashes and dots, not "
+            f"{options.lease_name!r}"
+        )
+        raise Invalid((Fault("--lease-name", message),))
 
 
 def _own_namespace(served: Sequence[str]) -> str:
