@@ -14,6 +14,7 @@ from capstan.api import (
     barriers,
     composite_tensor,
     flags,
+    multi_device_iterator,
     namespaces,
     nest_paths,
     random_ops,
@@ -31,7 +32,7 @@ from capstan.core import checkpoint_messages, saved_model_messages
 from capstan.core.queue_runner_messages import QueueRunnerDef
 from capstan.estimator import arguments, model, old_exports, training
 from capstan.estimator.canned import model_head
-from capstan.framework import indexed_slices, random_seed
+from capstan.framework import gradient_sums, indexed_slices, random_seed
 from capstan.keras import tensor_types
 from capstan.train import checkpoint_state, import_graph, readiness, updates
 from capstan.train.hooked_session import HookedSession
@@ -378,6 +379,15 @@ NAMES = [
     ("python.ops.rnn_cell_impl", "_like_rnncell", own_loops.like_rnncell),
     ("python.ops.sparse_ops", "sparse_cross_hashed", tf.sparse.cross_hashed),
     ("python.ops.weights_broadcast_ops", "broadcast_weights", weight_shapes.broadcast_weights),
+    ("contrib.data.python.ops.threadpool", "override_threadpool",
+     multi_device_iterator.override_threadpool),
+    ("python.ops.gradients_util", "AggregationMethod", tf.AggregationMethod),
+    *((f"python.{module}", name, gradient_sums.aggregate_indexed_slices_gradients)
+      for module, name in (
+          ("eager.backprop", "aggregate_indexed_slices_gradients"),
+          ("ops.gradients_impl", "_AggregateIndexedSlicesGradients"),
+          ("ops.gradients_util", "_AggregateIndexedSlicesGradients"),
+      )),
     ("contrib.framework.python.framework.tensor_util", "with_shape",
      tf.contrib.framework.with_shape),
 ]  # fmt: skip

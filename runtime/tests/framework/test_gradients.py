@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import capstan as tf
+from capstan.framework import gradient_sums
 from capstan.framework import graph as graphs
 
 
@@ -335,3 +336,17 @@ def test_an_x_without_a_y_can_have_zeros_as_its_gradient(zero: Any) -> None:
         assert [each.tolist() for each in values] == [0.0, [0.0] * 3, [0.0] * 3, [[0.0]], [2.0] * 2]
         with pytest.raises(ValueError, match="Unknown value for unconnected_gradients: 'some'"):
             tf.gradients(x, y, unconnected_gradients="some")
+
+
+def test_gradients_of_towers_are_added_as_in_tensorflow(graph: tf.Graph) -> None:
+    first = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([1]), tf.constant([3, 1]))
+    second = tf.IndexedSlices(tf.constant([[2.0]]), tf.constant([1], tf.int64))
+    rows = gradient_sums.aggregate_indexed_slices_gradients([first, None, second])
+    dense = gradient_sums.aggregate_indexed_slices_gradients([first, tf.ones([3, 1])])
+    assert gradient_sums.aggregate_indexed_slices_gradients([first]) is first
+    assert gradient_sums.aggregate_indexed_slices_gradients([]) is None
+    assert rows.dense_shape is first.dense_shape
+    with tf.Session() as session:
+        assert session.run(rows.indices).tolist() == [1, 1]
+        assert session.run(rows.values).tolist() == [[1.0], [2.0]]
+        assert session.run(dense).tolist() == [[1.0], [2.0], [1.0]]

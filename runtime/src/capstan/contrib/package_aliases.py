@@ -52,6 +52,7 @@ _OWN: dict[str, tuple[str, ...]] = {
 }
 """The modules, by package, that have the names of their package."""
 _FURTHER: dict[str, dict[str, alias.Homes]] = {
+    "data": {"python.ops.threadpool": ("capstan.api.multi_device_iterator",)},
     "checkpoint": {"python.containers": ("capstan.contrib.checkpoint", "capstan.api.trackable")},
     "cudnn_rnn": {
         "python.ops.cudnn_rnn_ops": (

@@ -55,6 +55,22 @@ def total(graph: graphs.Graph, op: graphs.Operation, parts: Sequence[Any], metho
         return running
 
 
+def aggregate_indexed_slices_gradients(grads: Sequence[Any]) -> Any:
+    """Return the sum of gradients of one tensor, or None for none.
+
+    The result holds the rows of all IndexedSlices. If one gradient is a Tensor, it is a Tensor. A
+    gradient that is None counts as zero, unless it is the only one.
+
+    Source: python/eager/backprop.py.
+    """
+    if len(grads) < 2:
+        return grads[0] if grads else None
+    parts = [grad for grad in grads if grad is not None]
+    if all(isinstance(part, indexed_slices.IndexedSlices) for part in parts):
+        return _slices(parts)
+    return raw.AddN([convert.convert_to_tensor(part) for part in parts])
+
+
 def _added(graph: graphs.Graph, parts: Sequence[Any]) -> Any:
     if len(parts) == 1:
         return parts[0]

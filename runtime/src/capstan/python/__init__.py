@@ -109,7 +109,7 @@ alias.grow(
         ),
         "autograph.impl.api": ("capstan.api.autograph", "capstan.api.autograph.experimental"),
         "autograph.lang.directives": ("capstan.api.autograph.experimental",),
-        "eager.backprop": ("capstan.api.gradient_tape",),
+        "eager.backprop": ("capstan.api.gradient_tape", "capstan.framework.gradient_sums"),
         "eager.context": ("capstan.api.eager_context",),
         "eager.def_function": ("capstan.api.def_function",),
         "eager.function": ("capstan.api.def_function",),

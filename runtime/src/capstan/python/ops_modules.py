@@ -7,13 +7,7 @@ _TF = "capstan"
 _NODES = "capstan.api.control_flow_nodes"
 _OPS = (
     *("array_ops", "check_ops", "clip_ops", "control_flow_ops", "data_flow_ops"),
-    *(
-        "gradients",
-        "gradients_impl",
-        "histogram_ops",
-        "io_ops",
-        "logging_ops",
-    ),
+    *("gradients", "histogram_ops", "io_ops", "logging_ops"),
     *("math_ops", "parsing_ops", "partitioned_variables", "random_ops", "resource_variable_ops"),
     *("session_ops", "sparse_ops", "standard_ops", "state_ops", "string_ops"),
     *("tensor_array_ops", "variable_scope", "variables", "map_fn", "sort_ops", "batch_ops"),
@@ -92,6 +86,10 @@ _SIGNAL: dict[str, alias.Homes] = {
     "window_ops": ("capstan.api.signal_windows",),
 }
 _NN = ("candidate_sampling_ops", "embedding_ops")
+_SUMS = "capstan.framework.gradient_sums"
+_GRADIENT_SUMS = {
+    "_AggregateIndexedSlicesGradients": f"{_SUMS}.aggregate_indexed_slices_gradients",
+}
 _GENERATED = (
     *(
         "array",
@@ -124,6 +122,8 @@ _GENERATED = (
 OPS: dict[str, alias.Homes] = {
     **dict.fromkeys(_OPS, (_TF, functions.TABLE, lookups.op)),
     "control_flow_ops": (lookups.hidden(_NODES), _NODES, _TF, lookups.op),
+    "gradients_impl": (_GRADIENT_SUMS, _TF, functions.TABLE, lookups.op),
+    "gradients_util": (_GRADIENT_SUMS, _SUMS),
     "batch_ops": (
         {"batch_function": "capstan.api.batching.nondifferentiable_batch_function"},
         *(_TF, lookups.op),
