@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import capstan as tf
 from capstan.hardware import cpu_loops
+from capstan.kernels import rows
 
 Draw = Any
 
@@ -51,6 +52,14 @@ def scattered_from_itself(draw: Draw, dtype: Any) -> Any:
     places = draw.permutation(len(table))
     with tf.control_dependencies([tf.scatter_add(v, places, v)]):
         return v.read_value()
+
+
+def summed_columns(draw: Draw, dtype: Any) -> Any:
+    """Add columns of an array to columns, at places that are a column of an array too."""
+    values = draw.integers(0, 5, (3, draw.choice([1, 30]), 4)).astype(dtype)
+    places = draw.integers(0, 5, (values.shape[1], 2))
+    columns = tf.transpose(late(values), [1, 0, 2])
+    return tf.math.unsorted_segment_sum(columns, late(places)[:, 0], 5)
 
 
 def summed_segments(draw: Draw, dtype: Any) -> Any:
@@ -122,6 +131,7 @@ PROGRAMS: dict[str, tuple[Callable[[Draw, Any], Any], tuple[Any, ...]]] = {
     "add": (scattered("scatter_add"), (*FLOATS, np.int32, np.int64, np.float16)),
     "subtract": (scattered("scatter_sub"), (*FLOATS, np.int32, np.int64, np.float16)),
     "itself": (scattered_from_itself, FLOATS),
+    "columns": (summed_columns, (*FLOATS, np.int32, np.float16)),
     "segments": (summed_segments, (*FLOATS, np.int32, np.float16)),
     "anew": (scattered_anew, (*FLOATS, np.int32)),
     "distinct": (distinct, (None,)),
@@ -152,3 +162,13 @@ def test_compiled_loops_over_rows_give_the_values_of_numpy(
     for mine, theirs in zip(found, expected, strict=True):
         assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
         np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("build", [summed_columns, multiplied])
+def test_compiled_loops_add_values_that_are_spread_over_memory(
+    build: Callable[[Draw, Any], Any],
+) -> None:
+    pays = mock.patch.object(cpu_loops.Spent, "pays", return_value=True)
+    with pays, mock.patch.object(rows, "accumulate") as sum_with_numpy:
+        outcome(build, 0, np.float32)
+    assert not sum_with_numpy.called

@@ -115,8 +115,9 @@ def sums(indices: Array, values: Array, count: int, picks: Array) -> Array:
 class Accumulation:
     """Adds values to rows of tables, or subtracts them: `accumulation(table, indices, values)`.
 
-    On a CPU, one compiled pass does it when it pays. The caller has checked the indices. A node has
-    an accumulation of its own. Thread-safe.
+    On a CPU, one compiled pass does it when it pays. It copies indices and values that are spread
+    over memory. The caller has checked the indices. A node has an accumulation of its own.
+    Thread-safe.
     """
 
     def __init__(self, ufunc: np.ufunc) -> None:
@@ -126,16 +127,17 @@ class Accumulation:
 
     def __call__(self, table: Array, indices: Array, values: Array) -> None:
         run = self._loop.after(values.size) if is_on_host(table) else None
-        if run is None or not _suit_loop(table, indices, values):
+        if run is None or not _suit_loop(table, values):
             accumulate(self._ufunc, table, indices, values)
         elif values.size:
-            run(table, indices.reshape(-1), values, table[:1].size)
+            places = np.ascontiguousarray(indices).reshape(-1)
+            run(table, places, np.ascontiguousarray(values), table[:1].size)
 
 
-def _suit_loop(table: Array, indices: Array, values: Array) -> bool:
+def _suit_loop(table: Array, values: Array) -> bool:
     """Return whether a compiled loop may change `table` while it reads `values`."""
     is_same = table.dtype == values.dtype and not np.may_share_memory(table, values)
-    return is_same and stacking.suit_loops([table, values]) and indices.flags.c_contiguous
+    return is_same and stacking.suit_loops([table])
 
 
 def accumulate(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:
