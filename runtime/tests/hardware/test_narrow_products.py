@@ -35,6 +35,25 @@ def test_a_left_matrix_may_be_part_of_another() -> None:
     np.testing.assert_array_equal(narrow_products.multiply(left, right), left @ right)
 
 
+@pytest.mark.parametrize("most", [0, 1 << 14])
+@given(
+    sizes=st.tuples(st.integers(1, 40), st.integers(0, 20), st.integers(1, 90)),
+    order=st.sampled_from(sorted(ORDERS)),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_a_result_may_be_written_in_bands(
+    most: int, sizes: tuple[int, int, int], order: str, dtype: Any
+) -> None:
+    rows, depth, columns = sizes
+    left = ORDERS[order](integers(1, rows, depth, dtype=dtype))
+    right = integers(2, depth, columns, dtype=dtype)
+    result = np.full((rows, columns), np.nan, dtype)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu_products, "_SMALL", most)
+        cpu_products.multiply(left, right, result)
+    np.testing.assert_array_equal(result, left @ right)
+
+
 WIDE = integers(2, 256, 256)
 
 

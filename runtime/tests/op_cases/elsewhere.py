@@ -13,6 +13,7 @@ ELSEWHERE = {
     "api/test_multi_device_iterator.py": {"_DealDataset"},
     "compiler": {"Const", "Switch", "RefSwitch", "Merge"},
     "compiler/test_elementwise_groups.py": {"_Elementwise"},
+    "compiler/test_product_sums.py": {"_ProductSum"},
     "compiler/test_loops.py": {"_While"},
     "oracle/test_loops.py": {
         "Enter", "Exit", "NextIteration", "LoopCond", "While", "StatelessWhile",

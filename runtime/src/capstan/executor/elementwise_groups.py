@@ -16,7 +16,7 @@ from capstan.core import dtypes, elementwise, recording, shapes
 from capstan.core import node as ir
 from capstan.executor import bind, fusion, state
 from capstan.framework.ops import elementwise_groups as rows
-from capstan.graph import guards, infer, order, schedule
+from capstan.graph import guards, infer, schedule
 from capstan.partition import parts
 from capstan.resources import containers
 
@@ -40,12 +40,7 @@ class _Member:
 
 
 def fuse(part: parts.Part, resources: containers.SessionResources) -> parts.Part:
-    """Return `part` with its groups replaced by nodes of the op `_Elementwise`.
-
-    A traced part keeps its nodes, and has the time of each.
-    """
-    if parts.is_traced(part):
-        return part
+    """Return `part` with its groups replaced by nodes of the op `_Elementwise`."""
     found = _Members(part, resources)
     if not found.members:
         return part
@@ -82,9 +77,7 @@ class _Members:
             part.feeds, (edge for message in part.incoming for edge in message.conditional)
         )
         self._calls: dict[str, int] = {}
-        self._changes: dict[str, int] = {}
-        """The changes of resources for which a node waits, and its own, as bits. Never 0."""
-        self._last_change = 1
+        self._changes = schedule.Changes()
         self._kinds: dict[Any, tuple[int, Any, int] | None] = {}
         """The number of a kind of nodes, their function, and its number of calls, or None."""
         self._programs: dict[Any, elementwise.Program | None] = {}
@@ -97,10 +90,8 @@ class _Members:
         if node.control or len(member.inputs) < len(node.inputs):
             waits.update(self.control([member]))
         shape = self._part.tensor_shapes.get(ir.Edge(node.name))
-        # Changes come after all reads that do not wait for them. If the nodes of a group waited for
-        # different changes, the group could delay a read until after a change.
         key = (
-            self._changes.get(node.name, 0),
+            self._changes.of(node.name),
             node.device,
             rows.number_type(node),
             state.segment_key(self._part, node.name),
@@ -175,7 +166,8 @@ class _Members:
 
     def _found(self) -> Iterator[_Member]:
         for node in self._part.nodes:
-            self._learn(node)
+            self._guards.learn(node)
+            self._changes.learn(node)
             if not self._is_eligible(node):
                 continue
             constants = tuple(self._numbers.get(edge.node) for edge in node.inputs)
@@ -209,18 +201,6 @@ class _Members:
         if recorded is None or not home.fuses(recorded[1]):
             return None
         return kind, function, len(recorded[1].calls)
-
-    def _learn(self, node: ir.Node) -> None:
-        self._guards.learn(node)
-        changes = 0
-        if self._changes:
-            for name in order.producers(node):
-                changes |= self._changes.get(name, 0)
-        if schedule.changes_state(node):
-            self._last_change <<= 1
-            changes |= self._last_change
-        if changes:
-            self._changes[node.name] = changes
 
     def _is_eligible(self, node: ir.Node) -> bool:
         edge = ir.Edge(node.name)

@@ -38,9 +38,9 @@ from capstan.executor import (
     buffers,
     calls,
     columns,
-    elementwise_groups,
     exchange,
     loops,
+    rewrites,
     runs,
     segments,
     source,
@@ -84,7 +84,7 @@ def write_function(
 
     Raises: as `write`.
     """
-    called = elementwise_groups.fuse(called, resources)
+    called = rewrites.apply(called, resources)
     out = source.Writer(shared=["stop"])
     arguments = [f"a{index}" for index in range(len(called.feeds))]
     edges = frozenset(called.tensor_dtypes)
@@ -227,7 +227,7 @@ class _Emission:
 
     def _enter(self, called: parts.Part, out: source.Writer) -> "_Emission":
         if self._out.timed is None:
-            called = elementwise_groups.fuse(called, self._resources)
+            called = rewrites.apply(called, self._resources)
         unplanned = (
             loops.carried_edges(called, segments.shares, called.fetches)
             if self._has_buffers

@@ -23,11 +23,11 @@ from capstan.core.arrays import Array
 from capstan.executor import (
     bind,
     callee,
-    elementwise_groups,
     emit,
     faults,
     frames,
     listing,
+    rewrites,
     state,
     turns,
 )
@@ -107,7 +107,7 @@ class Program:
     def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
         self.part = part
         """The part as it was given. The program runs groups of its nodes as single nodes."""
-        part = elementwise_groups.fuse(part, resources)
+        part = rewrites.apply(part, resources)
         self.layout = state.Layout.of(part)
         self.plan = state.Plan(self.layout)
         self.code = emit.write(part, resources, callee.Callee)

@@ -52,6 +52,35 @@ def reads_first(
     return scheduled
 
 
+class Changes:
+    """The changes of resources for which the nodes wait that were passed to `learn`.
+
+    Changes come after all reads that do not wait for them. If the nodes of a group waited for
+    different changes, the group could delay a read until after a change.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, int] = {}
+        """The changes for which a node waits, and its own, as bits. Never 0."""
+        self._last = 1
+
+    def learn(self, node: ir.Node) -> None:
+        """Record a node. Call this for its producers first."""
+        changes = 0
+        if self._found:
+            for name in order.producers(node):
+                changes |= self._found.get(name, 0)
+        if changes_state(node):
+            self._last <<= 1
+            changes |= self._last
+        if changes:
+            self._found[node.name] = changes
+
+    def of(self, name: str) -> int:
+        """Return an equal number for the nodes that wait for the same changes."""
+        return self._found.get(name, 0)
+
+
 def changes_state(node: ir.Node) -> bool:
     """Return whether `node` may change a variable or another resource.
 

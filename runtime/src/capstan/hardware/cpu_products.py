@@ -4,7 +4,7 @@
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -26,6 +26,12 @@ _HEIGHTS: Final = {64: (8, 7, 6, 4, 2, 1), 32: (4, 3, 2, 1)}
 """The rows of tiles, by the bytes of a vector. Such tiles fit into the registers.
 
 Images often have 7 or 14 columns."""
+
+_BAND: Final = 8
+"""The rows of a band, which is written before the next one is begun."""
+
+_SMALL: Final = 1 << 14
+"""So many numbers of a right matrix stay near the core, and each band reads them again."""
 
 
 def is_fast() -> bool:
@@ -101,19 +107,34 @@ def multiply(left: Array, right: Array, result: Array) -> None:
     }
     work = rows * depth * columns
     if rows >= columns:
-        share(
-            [
-                (left[part], right, result[part], numbers(rows=size, columns=columns, **fixed))
-                for part, size in slices(rows, work)
-            ]
-        )
+        parts = [(left[part], right, result[part]) for part, _ in slices(rows, work)]
     else:
-        share(
-            [
-                (left, right[:, part], result[:, part], numbers(rows=rows, columns=size, **fixed))
-                for part, size in slices(columns, work)
-            ]
-        )
+        parts = [(left, right[:, part], result[:, part]) for part, _ in slices(columns, work)]
+    share([call for matrices in parts for call in _calls(*matrices, fixed)])
+
+
+def _calls(
+    left: Array, right: Array, result: Array, fixed: Mapping[str, int]
+) -> list[tuple[Array, Array, Array, Array]]:
+    """Return the calls for a part of a product.
+
+    A call goes through the result column by column of tiles, which reads the right matrix once. If
+    the right matrix is small, it goes band by band, and so writes the result line by line.
+    """
+    rows, columns = result.shape
+    if rows <= _BAND or right.size > _SMALL:
+        return [(left, right, result, numbers(rows=rows, columns=columns, **fixed))]
+    bands = {
+        "second": rows // _BAND,
+        "second_left": _BAND * fixed["left_row"],
+        "second_result": _BAND * fixed["result_row"],
+    }
+    whole = rows // _BAND * _BAND
+    calls = [(left, right, result, numbers(rows=_BAND, columns=columns, **bands, **fixed))]
+    if whole < rows:
+        rest = numbers(rows=rows - whole, columns=columns, **fixed)
+        calls.append((left[whole:], right, result[whole:], rest))
+    return calls
 
 
 def slices(size: int, work: int) -> list[tuple[slice, int]]:

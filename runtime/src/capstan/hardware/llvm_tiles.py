@@ -16,6 +16,17 @@ all vectors of its row."""
 PART: Final = 0
 """Stands for the width of tiles that are narrower than a vector."""
 
+_UNROLLED: Final = 4
+"""The steps of a pass over neighbours in the left matrix. In a tile that is one vector wide, the
+addresses of a single step take as long as its products."""
+
+_AHEAD: Final = 16
+"""A tile asks for the row of the right matrix that it will read so many steps later. The rows of a
+large matrix lie in different pages of memory, so the processor does not guess which one is next."""
+
+_LINE: Final = 64
+"""The bytes of a line of the cache."""
+
 _ARGUMENTS: Final = {
     "left": POINTER,
     "left_row": WORD,
@@ -37,6 +48,9 @@ added to the tile, with the distances of their matrices. The last says whether t
 zeros instead of the result."""
 
 _INT32: Final = ir.IntType(32)
+
+_READ, _CLOSEST, _DATA = _INT32(0), _INT32(3), _INT32(1)
+"""The operands of a prefetch: data that will be read, for the cache nearest the core."""
 
 _Body = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
@@ -108,11 +122,31 @@ class Tiles:
         """Write the loops over the products and their depth. Return the vectors of the tile."""
 
         def one_product(places: Sequence[Any], before: Sequence[Any]) -> list[Any]:
+            column, row = places
             steps = given["left_column"], given["right_row"]
-            return self._repeated(build, given["depth"], steps, places, before, one_row)
+            done = WORD(0)
+            if len(starts) == 1:
+                done = build.mul(passes, WORD(_UNROLLED))
+                wide = WORD(_UNROLLED), build.mul(given["right_row"], WORD(_UNROLLED))
+                before = self._repeated(build, passes, wide, places, before, neighbours)
+                column = build.add(column, done)
+                row = build.add(row, build.mul(done, given["right_row"]))
+            rest = build.sub(given["depth"], done)
+            return self._repeated(build, rest, steps, (column, row), before, one_row)
+
+        def neighbours(places: Sequence[Any], before: Sequence[Any]) -> list[Any]:
+            column, row = places
+            sums = list(before)
+            for step in range(_UNROLLED):
+                sums = one_row((build.add(column, WORD(step)), row), sums)
+                row = build.add(row, given["right_row"])
+            return sums
 
         def one_row(places: Sequence[Any], before: Sequence[Any]) -> list[Any]:
             column, row = places
+            if len(starts) > 1:
+                ahead = build.add(row, build.mul(given["right_row"], WORD(_AHEAD)))
+                self._prefetch(build, self.moved(build, given["right"], ahead), len(starts))
             vectors = [
                 self._load(build, self.moved(build, given["right"], build.add(row, start)), mask)
                 for start in starts
@@ -127,6 +161,8 @@ class Tiles:
                 for pair, total in zip(pairs, before, strict=True)
             ]
 
+        is_near = build.icmp_signed("==", given["left_column"], WORD(1))
+        passes = build.select(is_near, build.sdiv(given["depth"], WORD(_UNROLLED)), WORD(0))
         steps = given["repeat_left"], given["repeat_right"]
         zeros = [WORD(0), WORD(0)]
         return self._repeated(build, given["repeats"], steps, zeros, sums, one_product)
@@ -166,6 +202,14 @@ class Tiles:
             phi.add_incoming(following, last)
         return found
 
+    def _prefetch(self, build: ir.IRBuilder, place: Any, vectors: int) -> None:
+        """Ask for the lines of the cache in which so many vectors lie."""
+        numbers = vectors * self.lanes
+        for start in (*range(0, numbers, _LINE // self._align), numbers - 1):
+            at = self.moved(build, place, WORD(start))
+            operands = at, _READ, _CLOSEST, _DATA
+            self._intrinsic(build, "prefetch", ir.VoidType(), *operands)
+
     def _mask(self, build: ir.IRBuilder, count: Any) -> Any:
         """Return which of the numbers of a vector are among the next `count`."""
         places = ir.Constant(ir.VectorType(WORD, self.lanes), list(range(self.lanes)))
@@ -197,8 +241,11 @@ class Tiles:
             self._intrinsic(build, "masked.store", ir.VoidType(), value, place, align, mask)
 
     def _intrinsic(self, build: ir.IRBuilder, name: str, result: ir.Type, *operands: Any) -> Any:
-        pointer = ".p0" if name.startswith("masked") else ""
-        full = f"llvm.{name}.{self._suffix}{pointer}"
+        if name == "prefetch":
+            full = "llvm.prefetch.p0"
+        else:
+            pointer = ".p0" if name.startswith("masked") else ""
+            full = f"llvm.{name}.{self._suffix}{pointer}"
         function = self._module.globals.get(full)
         if function is None:
             kinds = [operand.type for operand in operands]

@@ -16,11 +16,12 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
 
-def _matmul(node: NodeContext) -> Function:
+def matmul(node: NodeContext) -> Function:
+    """Return the function of a product of two matrices."""
     transpose_a, transpose_b = bool(node.attrs["transpose_a"]), bool(node.attrs["transpose_b"])
     multiply = integer_products.multiply_of(node)
 
-    def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
+    def product_of(a: Array, b: Array, out: Array | None = None) -> Array:
         if a.ndim != 2 or b.ndim != 2:
             number, wrong = (0, a) if a.ndim != 2 else (1, b)
             raise invalid(f"In[{number}] is not a matrix. Instead it has shape {show(wrong.shape)}")
@@ -35,7 +36,7 @@ def _matmul(node: NodeContext) -> Function:
     # With two known matrix shapes, np.matmul needs no checks before the call.
     is_checked = all(_is_known(shape) and len(shape or ()) == 2 for shape in node.input_shapes)
     if not is_checked or transpose_a or transpose_b:
-        return matmul
+        return product_of
     return products.matmul_of(*node.input_shapes) if multiply is products.matmul else multiply
 
 
@@ -238,7 +239,7 @@ def _in_top_k(read: Callable[[NodeContext], int | None]) -> Callable[[NodeContex
 
 
 for _op, _make in (
-    ("MatMul", _matmul),
+    ("MatMul", matmul),
     ("BiasAdd", _bias_add),
     ("BiasAddGrad", _bias_add_grad),
     ("Relu", _relu),
