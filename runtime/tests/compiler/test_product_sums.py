@@ -201,22 +201,20 @@ def test_the_gradient_of_a_cell_is_the_sum_over_its_steps() -> None:
     np.testing.assert_allclose(total, sum(parts), rtol=1e-5, atol=1e-6)
 
 
-def _refused(depth: int) -> tf.errors.OpError:
+@pytest.mark.parametrize("depths", [(2, 2, 2, 3), (2, 3, 3, 2)])
+def test_matrices_that_do_not_fit_are_refused_as_a_product(depths: Sequence[int]) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
-        fed = [tf.placeholder(tf.float32, [None, size]) for size in (4, 4, 3, 3)]
-        products = [tf.matmul(fed[at], fed[at + 2], transpose_a=True) for at in range(2)]
-        total = tf.add_n(products)
-        sizes = (2, 4), (2, 4), (2, 3), (depth, 3)
+        wanted = tf.placeholder(tf.int32, [4])
+        wide, narrow = tf.ones([5, 40]), tf.ones([5, 30])
+        lefts = wide[: wanted[0]], wide[: wanted[1]]
+        rights = narrow[: wanted[2]], narrow[: wanted[3]]
+        pairs = zip(lefts, rights, strict=True)
+        total = tf.add_n([tf.matmul(a, b, transpose_a=True) for a, b in pairs])
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-            session.run(total, dict(zip(fed, map(np.ones, sizes), strict=True)))
-    return caught.value
-
-
-def test_matrices_that_do_not_fit_are_refused_as_a_product() -> None:
-    error = _refused(3)
-    assert "Matrix size-incompatible: In[0]: [2,4], In[1]: [3,3]" in error.message
-    assert error.op is not None
-    assert error.op.type == "MatMul"
+            session.run(total, {wanted: depths})
+    assert "Matrix size-incompatible: In[0]: [2,40], In[1]: [3,30]" in caught.value.message
+    assert caught.value.op is not None
+    assert caught.value.op.type == "MatMul"
 
 
 @pytest.mark.parametrize("when", [lambda change: [], lambda change: [change]])

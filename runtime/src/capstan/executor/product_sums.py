@@ -13,7 +13,7 @@ from dataclasses import replace
 from capstan.core import node as ir
 from capstan.executor import fusion, state
 from capstan.framework.ops import product_sums as rows
-from capstan.graph import guards, schedule
+from capstan.graph import schedule
 from capstan.partition import parts
 from capstan.resources import containers
 
@@ -74,12 +74,8 @@ class _Products:
                 self._readers[name].add("")
         self._places = {node.name: place for place, node in enumerate(part.nodes)}
         self._changes = schedule.Changes()
-        self._guards = guards.Guards(
-            part.feeds, (edge for message in part.incoming for edge in message.conditional)
-        )
         for node in part.nodes:
             self._changes.learn(node)
-            self._guards.learn(node)
 
     def _key(self, node: ir.Node) -> Hashable:
         edge = ir.Edge(node.name)
@@ -88,7 +84,6 @@ class _Products:
             node.device,
             tuple(self._part.tensor_shapes[edge] or ()),
             state.segment_key(self._part, node.name),
-            self._guards.of(edge),
             self._changes.of(node.name),
         )
 
