@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import strict
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from capstan.core.words import word
 from capstan.hardware import cpu_loops, llvm_calls, llvm_python
 
+GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 WORD = 1 << 64
 WORDS = st.integers(-(2**63), 2**63 - 1)
 _LIMIT = 7
@@ -44,6 +46,13 @@ def operate(results: Any, x: int, y: int) -> int:
     results[13] = min(x, y)
     results[14] = max(x, y)
     return len(results)
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+def test_an_array_of_a_gpu_is_refused(axes: int) -> None:
+    array = strict.Strict(GPU).put(np.zeros((3, 3)[:axes], np.int64))
+    with pytest.raises(TypeError, match=r"cannot read strict_array\.StrictArray"):
+        compiled(operate, array, 1, 2)
 
 
 @given(WORDS, WORDS)

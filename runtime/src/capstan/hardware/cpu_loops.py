@@ -144,8 +144,13 @@ def _kind(argument: Any) -> Any:
     return argument.dtype if isinstance(argument, np.ndarray) else (argument[0].dtype,)
 
 
-def _number(array: Array) -> int:
+def _number(array: Any) -> int:
     """Return the number of the type of an array that a loop can take."""
+    if not isinstance(array, np.ndarray):
+        kind = type(array)
+        raise TypeError(
+            f"the loop reads arrays of NumPy, and cannot read {kind.__module__}.{kind.__qualname__}"
+        )
     number: int = array.dtype.num
     if number not in _KNOWN or not array.flags.c_contiguous or not array.dtype.isnative:
         raise ValueError(f"the loop takes no array of {array.dtype} with strides {array.strides}")
