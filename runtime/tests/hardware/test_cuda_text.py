@@ -20,11 +20,7 @@ SHELL = """
 #include <cmath>
 using namespace std;
 typedef {number} T;
-typedef float bfloat16, float16, float32;
-typedef double float64;
-typedef long long int64;
-typedef unsigned int uint32;
-typedef unsigned long long uint64;
+typedef float bfloat16, float16;
 extern "C" void run(long count, {parameters}) {{
   for (long i = 0; i < count; i++) {{
     {arguments}
@@ -37,6 +33,15 @@ extern "C" void run(long count, {parameters}) {{
 Not all compilers of hosts have numbers of 16 bits.
 """
 
+TYPES = {
+    "float32": "float",
+    "float64": "double",
+    "int64": "long long",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+}
+"""CuPy knows these names in the list of parameters, and declares none of them for the body."""
+
 
 def compiled(
     program: elementwise.Program, folder: pathlib.Path, text: cuda_text.Text | None = None
@@ -46,7 +51,10 @@ def compiled(
     if compiler is None:
         pytest.skip("there is no C++ compiler: apt-get install g++")
     text = text or cuda_text.write(program)
-    parameters = [part.split() for part in f"{text.inputs}, {text.results}".split(", ")]
+    parameters = [
+        [TYPES.get(word, word) for word in part.split()]
+        for part in f"{text.inputs}, {text.results}".split(", ")
+    ]
     source = SHELL.format(
         number="double" if program.dtype == np.float64 else "float",
         parameters=", ".join(f"{kind} *{name}_" for *_, kind, name in parameters),
@@ -105,6 +113,23 @@ def test_each_function_gives_the_values_of_numpy(dtype: Any, tmp_path: pathlib.P
         [*sorted(elementwise.FUNCTIONS), *["add"] * 4], found, expected, strict=True
     ):
         np.testing.assert_allclose(one, other, rtol=8 * epsilon, atol=epsilon, err_msg=name)
+
+
+@pytest.mark.e2e
+def test_neighbours_may_have_several_dtypes(tmp_path: pathlib.Path) -> None:
+    recorder = recording.Recorder(np.float64)
+    single = recorder.input(dtype=np.float32)
+    words = recorder.input(dtype=np.uint64)
+    double = single.astype(np.float64)
+    program = recorder.program([double * 2.0, single, words + words])
+    count = 2 * cuda_text.WIDTH
+    inputs = [np.linspace(0, 1, count, dtype=np.float32), np.arange(count, dtype=np.uint64)]
+    function = compiled(program, tmp_path, cuda_text.write_wide(program, [False, False]))
+    results = [np.zeros(count, dtype) for dtype in program.result_dtypes]
+    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in [*inputs, *results]]
+    function(ctypes.c_long(count // cuda_text.WIDTH), *pointers)
+    for found, wanted in zip(results, program.run(inputs), strict=True):
+        np.testing.assert_array_equal(found, wanted, strict=True)
 
 
 @pytest.mark.e2e

@@ -112,16 +112,17 @@ def write_wide(program: elementwise.Program, scalars: Sequence[bool]) -> Text:
     """
     inputs = _parameters("x", program.input_dtypes, program.dtype)
     results = _parameters("y", program.result_dtypes, program.dtype)
+    types = _types(program)
     before, reads, writes, after = [], [], [], []
     for index, (dtype, is_scalar) in enumerate(zip(program.input_dtypes, scalars, strict=True)):
         if is_scalar:
             before.append(_read(index, dtype, f"x{index}[0]"))
             continue
-        before.append(_neighbours(f"x{index}", inputs[index]))
+        before.append(_neighbours(f"x{index}", types[dtype]))
         before.append(f"const x{index}_n x{index}_v = ((const x{index}_n *)&x{index}[0])[i];")
         reads.append(_read(index, dtype, f"x{index}_v.e[k]"))
     for index, value in enumerate(_results(program)):
-        before.append(_neighbours(f"y{index}", results[index]))
+        before.append(_neighbours(f"y{index}", types[program.result_dtypes[index]]))
         before.append(f"y{index}_n y{index}_v;")
         writes.append(f"y{index}_v.e[k] = {value};")
         after.append(f"((y{index}_n *)&y{index}[0])[i] = y{index}_v;")
@@ -197,9 +198,8 @@ def _reduced(call: elementwise.Call, register: int, loop: Sequence[str], lanes: 
     ]
 
 
-def _neighbours(name: str, parameter: str) -> str:
-    """Return the type of the neighbours in an array, whose `parameter` is a type and a name."""
-    kind = parameter.split()[0]
+def _neighbours(name: str, kind: str) -> str:
+    """Return the type of the neighbours in an array, whose elements have the type `kind`."""
     return f"struct alignas({WIDTH} * sizeof({kind})) {name}_n {{ {kind} e[{WIDTH}]; }};"
 
 
@@ -228,10 +228,22 @@ def _text(function: str, operands: Iterable[str], kind: str) -> str:
 
 def _results(program: elementwise.Program) -> list[str]:
     """Return the expressions of the results."""
+    types = _types(program)
     return [
-        f"({'T' if dtype == program.dtype else _TYPES[dtype.name]})(r{result})"
+        f"({types[dtype]})(r{result})"
         for result, dtype in zip(program.results, program.result_dtypes, strict=True)
     ]
+
+
+def _types(program: elementwise.Program) -> dict[np.dtype[Any], str]:
+    """Return the types of elements in the body of a loop, where CuPy's names of dtypes mean nothing.
+
+    They are those of the inputs and the results.
+    """
+    return {
+        dtype: "T" if dtype == program.dtype else _TYPES[dtype.name]
+        for dtype in (*program.input_dtypes, *program.result_dtypes)
+    }
 
 
 def _register(dtype: np.dtype[Any]) -> str:
