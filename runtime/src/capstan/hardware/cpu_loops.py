@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from capstan.core.arrays import Array
 from capstan.hardware import crew
 
 if TYPE_CHECKING:

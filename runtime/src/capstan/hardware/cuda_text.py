@@ -236,9 +236,9 @@ def _results(program: elementwise.Program) -> list[str]:
 
 
 def _types(program: elementwise.Program) -> dict[np.dtype[Any], str]:
-    """Return the types of elements in the body of a loop, where CuPy's names of dtypes mean nothing.
+    """Return the types of the elements of inputs and results, for the body of a loop.
 
-    They are those of the inputs and the results.
+    CuPy's names of dtypes mean nothing there.
     """
     return {
         dtype: "T" if dtype == program.dtype else _TYPES[dtype.name]
