@@ -120,3 +120,23 @@ def test_single_tensors_of_receivers_get_names():
         export.ServingInputReceiver({"x": 1}, text)
     with pytest.raises(ValueError, match="receiver_tensors must be defined"):
         export.ServingInputReceiver(x, None)
+
+
+def test_features_and_labels_of_receivers_may_have_numbers_as_keys():
+    x, text = tf.constant([1.0]), tf.placeholder(tf.string)
+    assert export.ServingInputReceiver({42: x}, text).features == {42: x}
+    supervised = export.SupervisedInputReceiver({"a": x, 42: x}, {43: x}, text)
+    assert supervised.labels == {43: x}
+    with pytest.raises(ValueError, match=r"feature keys must be strings or ints: 42\.2"):
+        export.ServingInputReceiver({42.2: x}, text)
+    with pytest.raises(ValueError, match="receiver_tensor keys must be strings: 1"):
+        export.ServingInputReceiver(x, {1: text})
+
+
+def test_variables_of_keras_metrics_are_local_and_metric_variables():
+    metric = tf.keras.metrics.Mean()
+    metric.update_state(tf.constant(1.0))
+    loss = tf.constant(1.0)
+    tf.estimator.EstimatorSpec(EVAL, loss, loss=loss, eval_metric_ops={"mean": metric})
+    for collection in (tf.GraphKeys.LOCAL_VARIABLES, tf.GraphKeys.METRIC_VARIABLES):
+        assert tf.get_collection(collection) == metric.variables

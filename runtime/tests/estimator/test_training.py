@@ -169,6 +169,16 @@ def test_the_final_exporter_writes_at_the_end_only(trained, tmp_path):
     assert [str(each).encode() for each in (tmp_path / "out").iterdir()] == [path]
 
 
+def test_exporters_need_only_export_saved_model_of_an_estimator(tmp_path):
+    class Served:
+        def export_saved_model(self, export_dir_base, serving_input_receiver_fn, **options):
+            assert serving_input_receiver_fn is linear.receiver
+            return export_dir_base, options["checkpoint_path"]
+
+    final = tf.estimator.FinalExporter("final", linear.receiver)
+    assert final.export(Served(), "out", "model-1", {}, True) == ("out", "model-1")
+
+
 @pytest.mark.e2e
 def test_the_latest_exporter_keeps_the_newest_models(trained, tmp_path):
     latest = tf.estimator.LatestExporter("latest", linear.receiver, exports_to_keep=2)

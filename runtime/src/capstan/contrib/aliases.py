@@ -156,13 +156,20 @@ TABLE: dict[str, alias.Homes] = {
     "summary": _SUMMARY,
     "summary.summary": _SUMMARY,
     "tensorboard.plugins.projector": ("capstan.contrib.projector",),
-    "testing": (
-        alias.only(
-            FakeSummaryWriter="capstan.contrib.fake_summary_writer",
-            latest_event_file="capstan.contrib.latest_events",
-            latest_events="capstan.contrib.latest_events",
-            latest_summaries="capstan.contrib.latest_events",
-            simple_values_from_events="capstan.contrib.latest_events",
+    **dict.fromkeys(
+        (
+            "testing",
+            "testing.python.framework.fake_summary_writer",
+            "testing.python.framework.util_test",
+        ),
+        (
+            alias.only(
+                FakeSummaryWriter="capstan.contrib.fake_summary_writer",
+                latest_event_file="capstan.contrib.latest_events",
+                latest_events="capstan.contrib.latest_events",
+                latest_summaries="capstan.contrib.latest_events",
+                simple_values_from_events="capstan.contrib.latest_events",
+            ),
         ),
     ),
     **dict.fromkeys(

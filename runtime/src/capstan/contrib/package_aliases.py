@@ -15,6 +15,10 @@ _STRATEGIES = (
     *("collective_all_reduce_strategy", "mirrored_strategy", "one_device_strategy"),
     "parameter_server_strategy",
 )
+_ESTIMATOR = (
+    *("boosted_trees", "early_stopping", "export", "extenders", "head", "hooks", "logit_fns"),
+    *("multi_head", "replicate_model_fn", "rnn", "saved_model_estimator"),
+)
 _NN = ("alpha_dropout", "cross_entropy", "fwd_gradients", "sampling_ops", "scaled_softplus")
 _PREDICTOR = ("contrib_estimator_predictor", "core_estimator_predictor", "predictor_factories")
 _DISTRIBUTIONS = (
@@ -41,6 +45,7 @@ _OWN: dict[str, tuple[str, ...]] = {
     "data": tuple(f"python.ops.{name}" for name in _DATA),
     "distribute": tuple(f"python.{name}" for name in _STRATEGIES),
     "distributions": tuple(f"python.ops.{name}" for name in _DISTRIBUTIONS),
+    "estimator": tuple(f"python.estimator.{name}" for name in _ESTIMATOR),
     "feature_column": ("python.feature_column.sequence_feature_column",),
     "kernel_methods": (
         *("python.kernel_estimators", "python.losses", "python.mappers.random_fourier_features"),

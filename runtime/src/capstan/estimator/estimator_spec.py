@@ -16,6 +16,7 @@ from capstan.train.saved_model import constants
 
 _MODES = mode_keys.ModeKeys
 _LOCAL = collections.GraphKeys.LOCAL_VARIABLES
+_METRICS = collections.GraphKeys.METRIC_VARIABLES
 
 
 class _Fields(NamedTuple):
@@ -237,10 +238,11 @@ def _pair(metric: Any) -> Any:
         return metric
     if not metric.updates:
         raise ValueError(f'Please call update_state(...) on the "{metric.name}" metric')
-    collected = graphs.get_default_graph().get_collection_ref(_LOCAL)
-    for variable in metric.variables:
-        if not any(variable is other for other in collected):
-            collected.append(variable)
+    for collection in (_LOCAL, _METRICS):
+        collected = graphs.get_default_graph().get_collection_ref(collection)
+        for variable in metric.variables:
+            if not any(variable is other for other in collected):
+                collected.append(variable)
     return metric.result(), control_flow_ops.group(*metric.updates)
 
 

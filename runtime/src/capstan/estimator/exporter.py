@@ -71,13 +71,12 @@ class _SavedModelExporter(Exporter):
         eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> Any:
-        folder = estimator.export_savedmodel(
+        folder = estimator.export_saved_model(
             export_path,
             self._serving_input_receiver_fn,
             assets_extra=self._assets_extra,
             as_text=self._as_text,
             checkpoint_path=checkpoint_path,
-            strip_default_attrs=True,
         )
         if self._exports_to_keep is not None:
             _remove_old(export_path, self._exports_to_keep)

@@ -31,7 +31,7 @@ class ServingInputReceiver(_Receiver):
     `receiver_tensors_alternatives` names further groups of tensors that clients may feed instead.
 
     Raises:
-        ValueError: an argument is missing, a key is not a string, or a value is not a tensor.
+        ValueError: an argument is missing, a key has the wrong type, or a value is not a tensor.
     """
 
     __slots__ = ()
@@ -49,7 +49,7 @@ class TensorServingInputReceiver(_Receiver):
     """Like ServingInputReceiver, for a model whose `features` are a single tensor.
 
     Raises:
-        ValueError: an argument is missing, a key is not a string, or a value is not a tensor.
+        ValueError: an argument is missing, a key has the wrong type, or a value is not a tensor.
     """
 
     __slots__ = ()
@@ -86,7 +86,7 @@ class SupervisedInputReceiver(_SupervisedReceiver):
     `features` and `labels` are a tensor or a dictionary of tensors and stay as they are.
 
     Raises:
-        ValueError: an argument is missing, a key is not a string, or a value is not a tensor.
+        ValueError: an argument is missing, a key has the wrong type, or a value is not a tensor.
     """
 
     __slots__ = ()
@@ -103,16 +103,23 @@ def named_tensors(tensors: Any, field: str) -> dict[str, Any]:
     """Return the tensors of a field as a dictionary.
 
     Raises:
-        ValueError: `tensors` is None, a key is not a string, or a value is not a tensor.
+        ValueError: `tensors` is None, a key is neither a string nor, for features and labels, an
+            int, or a value is not a tensor.
     """
     if tensors is None:
         raise ValueError(f"{field}s must be defined.")
     named = tensors if isinstance(tensors, dict) else {_DEFAULT_NAMES[field]: tensors}
     for name, tensor in named.items():
-        if not isinstance(name, str):
-            raise ValueError(f"{field} keys must be strings: {name}.")
+        _check_key(name, field)
         check_tensor(tensor, name, field)
     return named
+
+
+def _check_key(name: Any, field: str) -> None:
+    numbered = field in ("feature", "label")
+    if not isinstance(name, (str, int) if numbered else str):
+        allowed = "strings or ints" if numbered else "strings"
+        raise ValueError(f"{field} keys must be {allowed}: {name}.")
 
 
 def check_tensor(tensor: Any, name: str | None, field: str = "feature") -> None:

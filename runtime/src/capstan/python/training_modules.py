@@ -40,7 +40,14 @@ TRAINING: dict[str, alias.Homes] = {
         *("capstan.train.remapped_matrices", lookups.hidden("capstan.train.remapped_matrices")),
     ),
     "checkpoint_utils": ("capstan.train.initial_checkpoint", *_TRAIN),
-    "checkpoint_management": ("capstan.train.checkpoint_state", *_TRAIN),
+    "checkpoint_management": (
+        {
+            "update_checkpoint_state_internal": (
+                "capstan.train.checkpoint_state.update_checkpoint_state"
+            ),
+        },
+        *("capstan.train.checkpoint_state", *_TRAIN),
+    ),
     "device_setter": (
         {"_RoundRobinStrategy": "capstan.train.ps_strategy.RoundRobinStrategy"},
         *(*_TRAIN, lookups.op),
@@ -50,7 +57,10 @@ TRAINING: dict[str, alias.Homes] = {
         *(lookups.session_layer, "capstan.train.training_session"),
         *_TRAIN,
     ),
-    "evaluation": (lookups.hidden("capstan.train.evaluation"), *_TRAIN),
+    "evaluation": (
+        {"_StopAfterNEvalsHook": "capstan.train.evaluation.StopAfterNEvalsHook"},
+        *(lookups.hidden("capstan.train.evaluation"), *_TRAIN),
+    ),
     "moving_averages": ("capstan.train.moving_averages", *_TRAIN),
     "summary_io": (
         {"SummaryWriterCache": "capstan.train.summary_writer.FileWriterCache"},
@@ -94,24 +104,51 @@ ESTIMATORS: dict[str, alias.Homes] = {
     "canned.boosted_trees": (f"{_ESTIMATOR}.canned.boosted_trees",),
     "canned.kmeans": (f"{_ESTIMATOR}.canned.kmeans",),
     "canned.baseline": (f"{_ESTIMATOR}.canned.baseline",),
-    "canned.dnn": (f"{_ESTIMATOR}.canned.dnn",),
+    "canned.dnn": (f"{_ESTIMATOR}.canned.dnn", f"{_ESTIMATOR}.logit_fns"),
     "canned.dnn_linear_combined": (f"{_ESTIMATOR}.canned.dnn_linear_combined",),
     "canned.head": (
-        {"_Head": f"{_ESTIMATOR}.canned.model_head.ModelHead"},
+        {
+            "_Head": f"{_ESTIMATOR}.canned.model_head.ModelHead",
+            "_regression_head_with_mean_squared_error_loss": (
+                f"{_ESTIMATOR}.canned.summed_heads.regression_head"
+            ),
+        },
+        lookups.hidden(f"{_ESTIMATOR}.canned.summed_heads"),
         f"{_ESTIMATOR}.canned.model_head",
     ),
-    "canned.linear": (f"{_ESTIMATOR}.canned.linear",),
+    "canned.linear": (f"{_ESTIMATOR}.canned.linear", f"{_ESTIMATOR}.logit_fns"),
     "canned.metric_keys": (f"{_ESTIMATOR}.canned.keys",),
     "canned.optimizers": (f"{_ESTIMATOR}.canned.choices",),
+    "canned.parsing_utils": (f"{_ESTIMATOR}.parse_specs",),
     "canned.prediction_keys": (f"{_ESTIMATOR}.canned.keys",),
+    "canned.rnn": ("capstan.contrib.estimator",),
+    "canned.saved_model_estimator": ("capstan.contrib.estimator",),
+    "early_stopping": (f"{_ESTIMATOR}.early_stopping",),
     "estimator_lib": (_ESTIMATOR,),
-    "export.export": (f"{_ESTIMATOR}.receivers", f"{_ESTIMATOR}.export"),
-    "export.export_lib": (f"{_ESTIMATOR}.export",),
+    "export.export": (
+        *(f"{_ESTIMATOR}.receivers", f"{_ESTIMATOR}.export", "capstan.contrib.estimator"),
+    ),
+    "export.export_lib": (f"{_ESTIMATOR}.export", "capstan.contrib.estimator"),
     "export.export_output": (f"{_ESTIMATOR}.export_output",),
     "exporter": (f"{_ESTIMATOR}.exporter",),
+    "extenders": (f"{_ESTIMATOR}.extenders", "capstan.contrib.estimator"),
     "gc": (lookups.hidden(f"{_ESTIMATOR}.old_exports"), f"{_ESTIMATOR}.old_exports"),
+    **{
+        f"head.{name}": (_ESTIMATOR,)
+        for name in (
+            *("base_head", "binary_class_head", "multi_class_head", "multi_head"),
+            *("multi_label_head", "regression_head"),
+        )
+    },
+    "hooks.basic_session_run_hooks": _TRAIN,
+    "hooks.hooks": ("capstan.contrib.estimator",),
+    "hooks.session_run_hook": _TRAIN,
     **{f"inputs.{name}": (f"{_ESTIMATOR}.inputs",) for name in ("inputs", "numpy_io", "pandas_io")},
-    "model_fn": (f"{_ESTIMATOR}.mode_keys", f"{_ESTIMATOR}.estimator_spec"),
+    "keras": (f"{_ESTIMATOR}.keras",),
+    "mode_keys": (f"{_ESTIMATOR}.mode_keys",),
+    "model_fn": tuple(
+        f"{_ESTIMATOR}.{name}" for name in ("mode_keys", "estimator_spec", "logit_fns")
+    ),
     "run_config": (f"{_ESTIMATOR}.run_config",),
     "util": (
         {

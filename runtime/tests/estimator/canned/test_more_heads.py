@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.python.estimator.canned import head as own_heads
 
 MODES = tf.estimator.ModeKeys
 SUM = tf.losses.Reduction.SUM
@@ -252,3 +253,19 @@ def test_the_reductions_of_keras_mean_those_of_losses() -> None:
         ("sum", reductions.SUM), ("sum_over_batch_size", reductions.SUM_OVER_BATCH_SIZE)
     ):  # fmt: skip
         assert tf.estimator.RegressionHead(loss_reduction=given).loss_reduction == wanted
+
+
+def test_the_heads_of_own_estimators_sum_the_losses_by_default() -> None:
+    labels = tf.constant([[1.0], [0.0]])
+    logits = tf.constant([[1.0], [3.0]])
+    binary = own_heads._binary_logistic_head_with_sigmoid_cross_entropy_loss(name="mine")
+    loss, metrics = evaluated(binary, logits, labels)
+    assert loss == pytest.approx(cross_entropy(np.array([1.0, 3.0]), np.array([1, 0])).sum())
+    assert "accuracy/mine" in metrics
+    loss, _ = evaluated(own_heads._regression_head(), logits, labels)
+    assert loss == 9.0
+    loss, _ = evaluated(own_heads._regression_head_with_mean_squared_error_loss(), logits, labels)
+    assert loss == 9.0
+    many = own_heads._multi_class_head_with_softmax_cross_entropy_loss(3)
+    loss, _ = evaluated(many, tf.zeros([2, 3]), tf.constant([[0], [2]]))
+    assert loss == pytest.approx(2 * math.log(3))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.contrib import package_aliases
 from capstan.contrib.estimator.clipping import clip_gradients_by_norm as clip_gradients_by_norm
 from capstan.contrib.estimator.exports import (
     build_supervised_input_receiver_fn_from_input_fn,
@@ -86,6 +87,7 @@ __all__ = [
     "stop_if_no_decrease_hook",
     "stop_if_no_increase_hook",
 ]
+package_aliases.grow(__name__)
 
 
 def __getattr__(name: str) -> Any:
