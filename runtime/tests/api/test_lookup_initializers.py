@@ -23,3 +23,13 @@ def test_vectors_of_unknown_length_are_taken() -> None:
     with tf.Session() as session:
         session.run(table.initializer)
         assert session.run(table.lookup(tf.constant(["b", "c"]))).tolist() == [2, -1]
+
+
+def test_a_table_that_never_changes_refuses_to_have_no_keys() -> None:
+    empty = tf.lookup.KeyValueTensorInitializer(
+        tf.constant([], tf.string), tf.constant([], tf.int64)
+    )
+    tf.lookup.StaticHashTable(empty, -1)
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be empty tensors"):
+            session.run(tf.tables_initializer())

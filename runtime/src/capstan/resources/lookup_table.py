@@ -163,6 +163,14 @@ class HashTable(LookupTable):
                 self._is_initialized = True
 
     def replace(self, keys: Array, values: Array) -> None:
+        """Fill the table, as `initialize` does.
+
+        Raises:
+            InvalidArgumentError: there are no keys.
+            FailedPreconditionError: as `initialize`.
+        """
+        if not keys.size:
+            raise _invalid("keys and values cannot be empty tensors.")
         self.initialize(keys.tolist(), values)
 
 
