@@ -42,6 +42,41 @@ from capstan.train.saver_builder import BaseSaverBuilder
 from capstan.train.slot_creator import create_slot
 
 NAMES = [
+    (
+        "python.training.checkpoint_management",
+        "update_checkpoint_state_internal",
+        checkpoint_state.update_checkpoint_state,
+    ),
+    ("python.ops.gradients_util", "AggregationMethod", tf.AggregationMethod),
+    (
+        "contrib.testing.python.framework.fake_summary_writer",
+        "FakeSummaryWriter",
+        tf.contrib.testing.FakeSummaryWriter,
+    ),
+    ("contrib.opt.python.training.ggt", "GGTOptimizer", tf.contrib.opt.GGTOptimizer),
+    ("contrib.opt.python.training.shampoo", "ShampooOptimizer", tf.contrib.opt.ShampooOptimizer),
+    (
+        "contrib.estimator.python.estimator.early_stopping",
+        "stop_if_no_increase_hook",
+        tf.contrib.estimator.stop_if_no_increase_hook,
+    ),
+    (
+        "contrib.estimator.python.estimator.head",
+        "multi_head",
+        tf.contrib.estimator.multi_head,
+    ),
+    (
+        "python.estimator.early_stopping",
+        "stop_if_no_increase_hook",
+        tf.estimator.experimental.stop_if_no_increase_hook,
+    ),
+    ("python.estimator.head.multi_head", "MultiHead", tf.estimator.MultiHead),
+    ("python.estimator.canned.rnn", "RNNClassifier", tf.contrib.estimator.RNNClassifier),
+    ("python.estimator.keras", "model_to_estimator", tf.keras.estimator.model_to_estimator),
+    ("python.estimator.mode_keys", "ModeKeys", tf.estimator.ModeKeys),
+    ("python.estimator.model_fn", "call_logit_fn", tf.contrib.estimator.call_logit_fn),
+    ("python.estimator.hooks.hooks", "InMemoryEvaluatorHook", tf.contrib.estimator.InMemoryEvaluatorHook),
+    ("python.training.evaluation", "_StopAfterNEvalsHook", tf.contrib.training.StopAfterNEvalsHook),
     ("python.framework.ops", "Graph", tf.Graph),
     ("python.framework.ops", "get_default_graph", tf.get_default_graph),
     ("python.framework.ops", "GraphKeys", tf.GraphKeys),

@@ -186,11 +186,29 @@ def test_loops_run_and_nothing_is_compiled() -> None:
     with tf.Session() as session:
         powers = tpu.repeat(3, lambda x, y: (x * 2, y + 1), [tf.constant(1), tf.constant(5)])
         assert session.run(powers) == [8, 8]
-        [last] = tpu.while_loop(lambda x: x < 50, lambda x: x * 3, [tf.constant(1)])
+        last = tpu.while_loop(lambda x: x < 50, lambda x: x * 3, [tf.constant(1)])
         assert session.run(last) == 81
         assert session.run(tpu.outside_compilation(tf.add, 1, y=2)) == 3
         assert session.run(tpu.cross_replica_sum(tf.constant(4), [[0]])) == 4
     with pytest.raises(ValueError, match="infeed_queue must be None"):
         tpu.while_loop(lambda x: x < 5, lambda x: x, [1], infeed_queue=object())
-    with pytest.raises(ValueError, match="needs inputs"):
-        tpu.while_loop(lambda: True, list)
+    with pytest.raises(ValueError, match="but returns None"):
+        tpu.repeat(3, lambda: None)
+    with pytest.raises(ValueError, match="tensors first, and operations after them"):
+        tpu.repeat(3, lambda x: [tf.no_op(), x], [1])
+
+
+def test_loops_of_tpus_run_the_operations_that_their_body_returns(graph: tf.Graph) -> None:
+    total = tf.get_variable("total", initializer=0.0)
+    trained = tpu.repeat(3, lambda: total.assign_add(1.0).op)
+    assert isinstance(trained, tf.Operation)
+    both = tpu.repeat(2, lambda x: (x * 2, total.assign_add(10.0).op), [tf.constant(1)])
+    endless = tpu.while_loop(lambda: total < 50.0, lambda: total.assign_add(9.0).op)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(trained) is None
+        assert session.run(total) == 3.0
+        assert session.run(both) == [4]
+        assert session.run(total) == 23.0
+        session.run(endless)
+        assert session.run(total) == 50.0

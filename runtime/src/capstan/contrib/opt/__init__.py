@@ -72,7 +72,7 @@ alias.grow(
                 "reg_adagrad_optimizer",
             ),
             *("moving_average_optimizer", "nadam_optimizer", "weight_decay_optimizers"),
-            "variable_clipping_optimizer",
+            *("ggt", "shampoo", "variable_clipping_optimizer"),
         )
     }
     | {
