@@ -30,6 +30,8 @@ def test_a_table_that_never_changes_refuses_to_have_no_keys() -> None:
         tf.constant([], tf.string), tf.constant([], tf.int64)
     )
     tf.lookup.StaticHashTable(empty, -1)
-    with tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be empty tensors"):
-            session.run(tf.tables_initializer())
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match="cannot be empty tensors"),
+    ):
+        session.run(tf.tables_initializer())
