@@ -47,7 +47,6 @@ NAMES = [
         "update_checkpoint_state_internal",
         checkpoint_state.update_checkpoint_state,
     ),
-    ("python.ops.gradients_util", "AggregationMethod", tf.AggregationMethod),
     (
         "contrib.testing.python.framework.fake_summary_writer",
         "FakeSummaryWriter",
