@@ -292,7 +292,14 @@ def test_a_callable_without_feeds_resolves_its_fetches_when_it_is_made() -> None
         assert later(2.0) == 3.0
 
 
-@pytest.mark.parametrize("feeds", [[], ["x"], "x:0", 3])
+@pytest.mark.parametrize("feeds", [None, {}, [], (), "", 0])
+def test_every_empty_value_feeds_nothing(graph: tf.Graph, feeds: Any) -> None:
+    x = tf.placeholder_with_default(1.0, [], name="x")
+    with tf.Session() as session:
+        assert session.run(x, feeds) == 1.0
+
+
+@pytest.mark.parametrize("feeds", [["x"], "x:0", 3])
 def test_feeds_are_a_dictionary(graph: tf.Graph, feeds: Any) -> None:
     x = tf.placeholder_with_default(1.0, [], name="x")
     with tf.Session() as session:

@@ -1,5 +1,6 @@
 """Tensors of quantized types have TensorFlow's levels and limits, bit by bit."""
 
+import warnings
 from typing import Any
 
 import genuine
@@ -59,6 +60,16 @@ def test_numbers_are_quantized_and_read_back(v1: Any, name: str, mode: str) -> N
     check(v1, program)
 
 
+def test_a_cast_of_complex_numbers_to_levels_warns_of_nothing() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.complex64, [2])
+        numbers = tf.bitcast(tf.cast(x, tf.qint8), tf.int8)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = session.run(numbers, {x: [3 + 5j, -4 + 6j]})
+    assert found.tolist() == [3, -4]
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_numbers_are_cast_to_levels_and_back(v1: Any, name: str) -> None:
     def program(tf: Any) -> Any:
@@ -66,6 +77,7 @@ def test_numbers_are_cast_to_levels_and_back(v1: Any, name: str) -> None:
         yield from (cast, tf.cast(cast, tf.float32), tf.cast(cast, tf.qint8))
         yield tf.cast(tf.reshape(levels(tf, name, (3, 4)), [2, 6]), tf.int64)
         yield tf.cast(True, getattr(tf, name))
+        yield tf.cast(tf.complex([3.0, -4.0], [5.0, 6.0]), getattr(tf, name))
 
     check(v1, program)
 

@@ -61,19 +61,21 @@ def find(value: object) -> Expansion | None:
 def feeds(feed_dict: Any) -> Mapping[Any, Any] | None:
     """Return `feed_dict` with tensors and their values in the place of expanded keys.
 
-    A tuple of keys that holds one to expand becomes several keys.
+    A tuple of keys that holds one to expand becomes several keys. Every empty value feeds nothing.
 
     Raises:
-        TypeError: `feed_dict` is no mapping, or the class of a key was registered without a
-            `feed_function`.
+        TypeError: `feed_dict` is not empty and no mapping, or the class of a key was registered
+            without a `feed_function`.
         ValueError: such a tuple has another number of keys than its value has values.
     """
-    if feed_dict is not None and not isinstance(feed_dict, Mapping):
+    if not feed_dict:
+        return None
+    if not isinstance(feed_dict, Mapping):
         kind = type(feed_dict).__name__
         raise TypeError(
             f"feed_dict must be a dictionary of tensors and their values, and not of type '{kind}'"
         )
-    if not REGISTERED or not feed_dict:
+    if not REGISTERED:
         return feed_dict
     return dict(pair for key, value in feed_dict.items() for pair in _expanded(key, value))
 

@@ -110,12 +110,11 @@ def _cast(node: NodeContext) -> Function:
     if not unary.CASTABLE.issuperset(kinds):
         return _cast_levels(*(each.as_numpy_dtype for each in (*levels, kinds[1])))
     target = node.output_dtypes[0].as_numpy_dtype
-    # NumPy warns when it discards imaginary parts.
-    takes_real_part = node.input_dtypes[0].is_complex and not node.output_dtypes[0].is_complex
+    takes_real_part = kinds[0].is_complex and not kinds[1].is_complex
 
     def cast(x: Array, out: Array | None = None) -> Any:
         if takes_real_part:
-            x = x.real
+            x = x.real  # NumPy warns when it discards imaginary parts.
         if out is None:
             return x.astype(target)
         np.copyto(out, x, casting="unsafe")
@@ -128,7 +127,10 @@ def _cast_levels(source: Any, target: Any, result: Any) -> Function:
     """Return a cast from or to a quantized type, given the NumPy types of the levels."""
 
     def cast(x: Array, out: Array | None = None) -> Any:
-        found = np.ascontiguousarray(x).view(source).astype(target).view(result).reshape(x.shape)
+        levels = np.ascontiguousarray(x).view(source)
+        if levels.dtype.kind == "c":
+            levels = levels.real  # NumPy warns when it discards imaginary parts.
+        found = levels.astype(target).view(result).reshape(x.shape)
         if out is None:
             return found
         np.copyto(out, found)

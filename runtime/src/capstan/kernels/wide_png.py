@@ -6,7 +6,7 @@ bytes of colours, and a pixel of grey and alpha has as many bytes as one of RGBA
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ _GREY, _GREY_ALPHA = 0, 4
 _MODES = {2: "RGB", 6: "RGBA"}
 _COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}
 """The kind of colours, by the number of channels."""
+
+_PIECE = 1 << 18
+"""The bytes of the rows that are filtered together. The filters need some 30 times as many."""
 
 
 def is_wide(content: bytes) -> bool:
@@ -66,20 +69,32 @@ def encode(pixels: Array, level: int) -> bytes:
     """Return the PNG of an array uint16 [height, width, channels] of one to four channels."""
     height, width, channels = pixels.shape
     rows = pixels.astype(">u2").view(np.uint8).reshape(height, -1)
-    filtered = _filtered(rows, 2 * channels).tobytes()
     header = struct.pack(">2I5B", width, height, 16, _COLOURS[channels], 0, 0, 0)
-    parts = (b"IHDR", header), (b"IDAT", zlib.compress(filtered, level)), (b"IEND", b"")
+    data = b"".join(_compressed(rows, 2 * channels, level))
+    parts = (b"IHDR", header), (b"IDAT", data), (b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
 
 
-def _filtered(rows: Array, step: int) -> Array:
-    """Return the rows of bytes, each behind the number of its filter.
+def _compressed(rows: Array, step: int, level: int) -> Iterator[bytes]:
+    """Yield the parts of the compressed rows, which are filtered a few at a time."""
+    packed = zlib.compressobj(level)
+    each = max(1, _PIECE // max(1, rows.shape[1]))
+    before = np.zeros_like(rows, shape=rows.shape[1:])
+    for start in range(0, len(rows), each):
+        some = rows[start : start + each]
+        yield packed.compress(_filtered(some, before, step).tobytes())
+        before = some[-1]
+    yield packed.flush()
+
+
+def _filtered(rows: Array, before: Array, step: int) -> Array:
+    """Return the rows of bytes, each behind the number of its filter. `before` is the row above.
 
     A filter subtracts neighbours, `step` bytes to the left or above, so that smooth images become
     short. As libpng does, each row takes the filter whose differences have the least sum.
     """
     left = np.pad(rows, ((0, 0), (step, 0)))[:, :-step]
-    above = np.pad(rows, ((1, 0), (0, 0)))[:-1]
+    above = np.concatenate((before[np.newaxis], rows[:-1]))
     corner = np.pad(above, ((0, 0), (step, 0)))[:, :-step]
     mean = ((left.astype(np.uint16) + above) >> 1).astype(np.uint8)
     nearest = _nearest(*(each.astype(np.int16) for each in (left, above, corner)))
