@@ -50,8 +50,22 @@ def test_a_result_may_be_written_in_bands(
     result = np.full((rows, columns), np.nan, dtype)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu_products, "_SMALL", most)
+        patch.setattr(cpu_products, "_PIECE", 1)
         cpu_products.multiply(left, right, result)
     np.testing.assert_array_equal(result, left @ right)
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns", "calls"),
+    [(64, 20, 200, 1), (63, 20, 200, 1), (2000, 20, 200, 1), (2001, 20, 200, 2), (2001, 20, 8, 1)],
+)
+def test_rows_that_make_no_band_are_a_call_of_their_own_in_large_products(
+    rows: int, depth: int, columns: int, calls: int
+) -> None:
+    left, right = integers(1, rows, depth), integers(2, depth, columns)
+    result = np.empty((rows, columns), np.float32)
+    fixed = {"depth": depth, "left_row": depth, "result_row": columns}
+    assert len(cpu_products._calls(left, right, result, fixed)) == calls
 
 
 WIDE = integers(2, 256, 256)

@@ -17,6 +17,9 @@ from capstan.graph import schedule
 from capstan.partition import parts
 from capstan.resources import containers
 
+_DEPTH = 64
+"""The number of rows that inputs of an unknown number may have. A guess."""
+
 
 def fuse(part: parts.Part, resources: containers.SessionResources) -> parts.Part:
     """Return `part` with its sums replaced, if CPUs compute them."""
@@ -40,7 +43,7 @@ class _Products:
         self._part = part
         self._resources = resources
         self._products = {
-            node.name: node for node in part.nodes if rows.is_product(node) and self._is_sized(node)
+            node.name: node for node in part.nodes if rows.is_product(node) and self._pays(node)
         }
 
     def groups(self) -> Iterable[Sequence[ir.Node]]:
@@ -87,13 +90,16 @@ class _Products:
             self._changes.of(node.name),
         )
 
-    def _is_sized(self, node: ir.Node) -> bool:
-        """Return whether a CPU computes a product, whose size is known."""
+    def _pays(self, node: ir.Node) -> bool:
+        """Return whether a CPU computes a product, and it is larger than copies of its inputs.
+
+        The inputs of all products stay in memory until the last of them is there.
+        """
         edge = ir.Edge(node.name)
-        shape = self._part.tensor_shapes.get(edge)
-        return (
-            edge not in self._part.feeds
-            and shape is not None
-            and None not in shape
-            and self._resources.devices.of(node.device).is_host
-        )
+        shapes = self._part.tensor_shapes
+        rows, columns = shapes.get(edge) or (None, None)
+        if rows is None or columns is None or edge in self._part.feeds:
+            return False
+        depth = (shapes.get(node.inputs[0]) or (None,))[0]
+        copied = (_DEPTH if depth is None else depth) * (rows + columns)
+        return copied <= rows * columns and self._resources.devices.of(node.device).is_host

@@ -33,6 +33,9 @@ _BAND: Final = 8
 _SMALL: Final = 1 << 14
 """So many numbers of a right matrix stay near the core, and each band reads them again."""
 
+_TILE: Final = 2
+"""The vectors in the widest tile. If a line of the result has no more, bands change nothing."""
+
 
 def is_fast() -> bool:
     """Return whether vectors have at least 32 bytes.
@@ -119,10 +122,13 @@ def _calls(
     """Return the calls for a part of a product.
 
     A call goes through the result column by column of tiles, which reads the right matrix once. If
-    the right matrix is small, it goes band by band, and so writes the result line by line.
+    the right matrix is small, it goes band by band, and so writes the result line by line. The rows
+    that make no band are a call of their own, for which a small product is not divided.
     """
     rows, columns = result.shape
-    if rows <= _BAND or right.size > _SMALL:
+    is_narrow = columns * result.itemsize <= _TILE * cpu_elementwise.compiler().register
+    is_divided = rows % _BAND and rows * columns * fixed["depth"] < _PIECE
+    if rows <= _BAND or right.size > _SMALL or is_narrow or is_divided:
         return [(left, right, result, numbers(rows=rows, columns=columns, **fixed))]
     bands = {
         "second": rows // _BAND,

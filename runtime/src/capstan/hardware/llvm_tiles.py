@@ -20,9 +20,11 @@ _UNROLLED: Final = 4
 """The steps of a pass over neighbours in the left matrix. In a tile that is one vector wide, the
 addresses of a single step take as long as its products."""
 
-_AHEAD: Final = 16
+_AHEAD: Final = 8
 """A tile asks for the row of the right matrix that it will read so many steps later. The rows of a
-large matrix lie in different pages of memory, so the processor does not guess which one is next."""
+large matrix lie in different pages of memory, so the processor does not guess which one is next.
+
+If a row has a multiple of 4 KiB, all rows compete for the same few lines of the cache."""
 
 _LINE: Final = 64
 """The bytes of a line of the cache."""
