@@ -32,12 +32,13 @@ def make_job(
     uid: str = "job-1",
     tag: str = "dev",
     *,
+    image: str = "",
     network_policy: bool = False,
     claim: Json | None = None,
     **metadata: Any,
 ) -> TrainingJob:
     def replica(kind: str, count: int) -> Json:
-        containers = [{"name": "trainer", "image": f"{kind}:{tag}"}]
+        containers = [{"name": "trainer", "image": image or f"{kind}:{tag}"}]
         return {"replicas": count, "template": {"spec": {"containers": containers}}}
 
     counts = {"ps": 1, "worker": 2, "evaluator": 0}

@@ -1,16 +1,20 @@
 """A job has a status although the API server takes long to check its pods."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 from app.prepared import KEY, PODS, SERVICES, make_job, setting
-from kube.server import Asked
+from kube import server as servers
+from kube.server import Answer, Asked, Server
 
 from capstan_operator.app import trials
-from capstan_operator.kube import rest
+from capstan_operator.app.trials import Trials
+from capstan_operator.kube import errors, rest
 
 
 async def _never(_: Asked) -> web.StreamResponse:
@@ -50,6 +54,62 @@ def test_the_types_of_a_job_are_tried_side_by_side(tmp_path: Path) -> None:
 
             here.server.answer = answer_both_together
             assert await here.preparations.obstacle(make_job(), started=False) is None
+
+    asyncio.run(scenario())
+
+
+def test_equal_templates_of_a_job_are_tried_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            job = make_job(image="trainer:dev")
+            assert await here.preparations.obstacle(job, started=False) is None
+            assert here.asked() == [f"POST {PODS}", f"POST {SERVICES}"]
+
+    asyncio.run(scenario())
+
+
+@contextlib.asynccontextmanager
+async def asking(folder: Path, answer: Answer) -> AsyncIterator[tuple[Trials, Server, list[int]]]:
+    """Yield trials, the server that they ask, and the statuses of the requests that have ended."""
+    statuses: list[int] = []
+
+    def observe(_verb: str, _resource: str, status: int, _lacks_right: bool) -> None:
+        statuses.append(status)
+
+    async with servers.serving(answer) as server:
+        config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
+        async with await rest.Rest.connect(config, observer=observe) as client:
+            yield Trials(client), server, statuses
+
+
+def test_all_trials_end_before_the_error_of_the_first_type_is_raised(tmp_path: Path) -> None:
+    """A trial that went on would overlap the next pass of the job."""
+
+    async def scenario() -> None:
+        async def answer_ps_last(asked: Asked) -> web.StreamResponse:
+            assert asked.body is not None
+            kind = asked.body["metadata"]["labels"]["capstan.dev/replica-type"]
+            if kind == "ps":
+                await servers.until(lambda: statuses)
+            return servers.refusal(500, "InternalError", f"no {kind}")
+
+        async with asking(tmp_path, answer_ps_last) as (trying, _, statuses):
+            with pytest.raises(errors.Unavailable, match="no ps"):
+                await trying.obstacle(make_job(), is_first=True)
+            assert statuses == [500, 500]
+
+    asyncio.run(scenario())
+
+
+def test_no_trial_goes_on_after_its_pass_was_cancelled(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asking(tmp_path, _never) as (trying, server, statuses):
+            passing = asyncio.create_task(trying.obstacle(make_job(), is_first=False))
+            await servers.until(lambda: len(server.asked) == 2)
+            passing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await passing
+            assert statuses == [0, 0]
 
     asyncio.run(scenario())
 

@@ -3,13 +3,16 @@
 Rule 1: a template that the API server has accepted is not tried again, also for other jobs.
 Rule 2: the first status of a job does not wait for a slow admission webhook. The first trial of a
 job ends after `SOON_SECONDS` without an answer, and the status says so. Later trials have as long
-as any request. The types of a job are tried side by side.
+as any request.
+Rule 3: the templates of a job are tried side by side, and equal ones one after another, so that
+rule 1 holds for them. All trials of a pass end with it, also if one raises an error.
 """
 
 import asyncio
 import hashlib
 import json
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
 
 from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.spec import TrainingJob
@@ -49,9 +52,7 @@ class Trials:
         """
         try:
             async with asyncio.timeout(SOON_SECONDS if is_first else None):
-                types = [kind for kind, each in job.spec.replica_specs.items() if each.replicas]
-                dry_runs = [self._dry_run(job, kind) for kind in types]
-                return template.obstacle(await asyncio.gather(*dry_runs))
+                return template.obstacle(await self._dry_runs(job))
         except TimeoutError:
             return _UNCHECKED
         except Unavailable as error:
@@ -59,9 +60,31 @@ class Trials:
                 raise
             return _UNCHECKED
 
-    async def _dry_run(self, job: TrainingJob, kind: ReplicaType) -> DryRun:
+    async def _dry_runs(self, job: TrainingJob) -> list[DryRun]:
+        """Return the answers in the order of the types.
+
+        If several templates have an error, the first of them decides, and not the fastest answer.
+        """
+        types = [kind for kind, each in job.spec.replica_specs.items() if each.replicas]
+        equals: defaultdict[str, list[ReplicaType]] = defaultdict(list)
+        for kind in types:
+            equals[_digest(job, kind)].append(kind)
+        trials = (self._in_turn(job, digest, kinds) for digest, kinds in equals.items())
+        answers: dict[ReplicaType, DryRun] = {}
+        for runs in await asyncio.gather(*trials, return_exceptions=True):
+            if isinstance(runs, BaseException):
+                raise runs
+            answers |= {run.type: run for run in runs}
+        return [answers[kind] for kind in types]
+
+    async def _in_turn(
+        self, job: TrainingJob, digest: str, kinds: Iterable[ReplicaType]
+    ) -> list[DryRun]:
+        """Try types with equal templates one after another."""
+        return [await self._dry_run(job, kind, digest) for kind in kinds]
+
+    async def _dry_run(self, job: TrainingJob, kind: ReplicaType, digest: str) -> DryRun:
         """Have the API server check a pod of this type as if it were to be created."""
-        digest = _digest(job, kind)
         if digest in self._sound:
             self._sound.move_to_end(digest)
             return DryRun(kind, Answer.ACCEPTED)
