@@ -11,6 +11,8 @@ from capstan_operator.api.names import Uid
 from capstan_operator.api.spec import RestartBackoff
 from capstan_operator.api.status import TaskStatus
 from capstan_operator.reconcile.policies import backoff
+from capstan_operator.reconcile.policies.backoff import InARow
+from capstan_operator.reconcile.policies.failure import Failure, FailureClass
 
 JOB = Uid("a-job")
 WORKER = task("worker-1")
@@ -121,6 +123,30 @@ def test_an_attempt_that_never_ran_does_not_reset_the_count() -> None:
 def test_a_wait_is_never_longer_than_the_longest(seconds_away: float, over: bool) -> None:
     retry_at = START + timedelta(seconds=seconds_away)
     assert backoff.is_over(RestartBackoff(), retry_at, START) is over
+
+
+@pytest.mark.parametrize(
+    "initial, failures, lost_before, has_run, full",
+    [
+        (0, 1, 0, False, 1),
+        (0, 3, 2, False, 4),
+        (0, 10, 0, False, 1),
+        (0, 3, 9, False, 4),
+        (0, 10, 9, True, 0),
+        (5, 3, 0, False, 20),
+        (0.5, 10, 0, False, 256),
+    ],
+)
+def test_an_attempt_that_never_ran_waits_long_only_after_others_like_it(
+    initial: float, failures: int, lost_before: int, has_run: bool, full: float
+) -> None:
+    """A policy without waits has none for the failures of the program before it either."""
+    policy = RestartBackoff(initial_seconds=initial)
+    started_at = START if has_run else None
+    row = TaskStatus(name=WORKER, infrastructure_restarts=lost_before, started_at=started_at)
+    failed = Failure(task=WORKER, attempt=1, kind=FailureClass.INFRASTRUCTURE)
+    wait = backoff.wait(policy, InARow(failures, 0), row, failed, JOB).total_seconds()
+    assert 0.8 * full <= wait <= full
 
 
 def test_a_refused_start_waits_although_restarts_do_not() -> None:

@@ -51,9 +51,12 @@ def wait(
     """
     if counts.refusals:
         return delay(patient(policy), failures=counts.refusals, job=job, task=row.name)
-    has_run = row.started_at is not None or failed.kind is not FailureClass.INFRASTRUCTURE
-    kept = policy if has_run else patient(policy)
-    return delay(kept, failures=counts.failures, job=job, task=row.name)
+    own = delay(policy, failures=counts.failures, job=job, task=row.name)
+    if row.started_at is not None or failed.kind is not FailureClass.INFRASTRUCTURE:
+        return own
+    # The failures in a row may be of the program, after which a policy without waits has none.
+    losses = min(counts.failures, row.infrastructure_restarts + 1)
+    return max(own, delay(patient(policy), failures=losses, job=job, task=row.name))
 
 
 def delay(policy: RestartBackoff, *, failures: int, job: Uid, task: TaskName) -> timedelta:
