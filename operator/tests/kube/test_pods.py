@@ -13,6 +13,8 @@ from capstan_operator.reconcile.observe import InstanceState, TaskPhase, TaskVie
 from capstan_operator.reconcile.policies import failure
 
 BEFORE, LATER = "2026-11-02T10:07:00Z", "2026-11-02T10:08:00Z"
+FINISHED = datetime(2026, 11, 2, 10, 7, 30, tzinfo=UTC)
+"""`documents.ENDED`, since which a condition holds if a test says nothing else."""
 GRACE = {"deletionGracePeriodSeconds": 30}
 
 
@@ -320,6 +322,22 @@ def test_a_task_on_a_lost_node_has_failed() -> None:
     assert (found.phase, found.reason, found.exit_code) == (TaskPhase.FAILED, "NodeLost", None)
     assert "n7" in found.message
     assert kind(found) is failure.FailureClass.INFRASTRUCTURE
+
+
+@pytest.mark.parametrize("ready, since", [("False", FINISHED), ("True", None)])
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_lost_node_is_silent_since_its_pods_are_not_ready(
+    ready: str, since: datetime | None, is_removed: bool
+) -> None:
+    """The pods of a node that was removed may still be ready."""
+    removed = condition("DisruptionTarget", "True", "DeletionByPodGC", at="2026-11-02T11:00:00Z")
+    document = pod(
+        phase="Failed" if is_removed else "Running",
+        conditions=[condition("Ready", ready), *([removed] if is_removed else [])],
+        containerStatuses=[running()],
+    )
+    found = view(document, node_lost=not is_removed)
+    assert (found.reason, found.silent_since) == ("NodeLost", since)
 
 
 def test_a_task_that_its_lost_node_never_started_has_failed() -> None:

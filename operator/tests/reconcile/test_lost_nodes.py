@@ -46,6 +46,17 @@ class TestALostNode:
         world.lose_node("worker-1").settle()
         assert world.row("worker-1").attempt == 12, "a task that has run starts again at once"
 
+    @pytest.mark.parametrize(
+        "seconds, silent_seconds, counted", [(905, 900, 2), (1500, 900, 1), (5, -10_000, 2)]
+    )
+    def test_its_silence_does_not_count_as_running(
+        self, seconds: float, silent_seconds: float, counted: int
+    ) -> None:
+        """The clock by which the node fell silent may be ahead."""
+        world = running().fail("worker-1").settle().wait_for_retry()
+        world.wait(seconds).lose_node("worker-1", silent_seconds=silent_seconds).settle()
+        assert world.row("worker-1").failures_in_a_row == counted
+
     def test_its_stopping_pods_are_force_deleted(self) -> None:
         world = running(each={"ps": {"onFailure": "RestartJob"}})
         world.fail("ps-0")

@@ -202,9 +202,11 @@ class World:
         del self.instances[self.instance(name).uid]
         return self
 
-    def lose_node(self, name: str) -> Self:
-        """Lose the node of a task."""
-        return self.fail(name, None, reason="NodeLost", words="no word from its node")
+    def lose_node(self, name: str, *, silent_seconds: float = 0) -> Self:
+        """Lose the node of a task, which has been silent for so long. Nobody sees the task end."""
+        since = self.now - timedelta(seconds=silent_seconds)
+        self.fail(name, None, reason="NodeLost", words="no word from its node")
+        return self.change(name, finished_at=None, silent_since=since)
 
     @property
     def reasons(self) -> list[str]:

@@ -66,6 +66,15 @@ def holds(pod: Manifest, kind: str) -> bool:
     return bool(condition(pod, kind).get("status") == "True")
 
 
+def unready_since(pod: Manifest) -> datetime | None:
+    """Return since when a pod is not ready. Return None if it is ready, or has no such condition.
+
+    The control plane makes the pods of a node unready when the node falls silent.
+    """
+    shown = condition(pod, "Ready")
+    return None if shown.get("status") == "True" else time(shown.get("lastTransitionTime"))
+
+
 def due(pod: Manifest) -> datetime | None:
     """Return when a deleted pod should be gone, or None if it is not being deleted."""
     return time(pod["metadata"].get("deletionTimestamp"))

@@ -69,6 +69,7 @@ def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
         deletion=_deletion(pod, outcome),
         sidecars_run=outcome.phase in _ENDS and not pod_fields.is_final(pod),
         on_lost_node=node_lost and not pod_fields.is_final(pod),
+        silent_since=pod_fields.unready_since(pod) if outcome.reason == NODE_LOST else None,
         pod=pod["metadata"]["name"],
         node=node,
         **outcome._asdict(),

@@ -86,6 +86,8 @@ class TaskView:
     """Whether the node of the instance is lost, and the pod of the task never becomes final."""
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    silent_since: datetime | None = None
+    """Since when nothing is known of an instance on a lost node, if that is known."""
     step: int | None = None
     """The last global step that this task reported."""
     pod: str = ""

@@ -40,7 +40,9 @@ def count(policy: RestartBackoff, row: TaskStatus, failed: Failure, now: datetim
     """Return the counts with this failure. `row` has the counts before it."""
     if failed.kind in HAS_NOT_RUN:
         return InARow(row.failures_in_a_row, row.refusals_in_a_row + 1)
-    return InARow(failures_in_a_row(policy, row, failed.at or now), 0)
+    # The silence of a node says nothing about the health of its tasks.
+    last_known = failed.silent_since or failed.at or now
+    return InARow(failures_in_a_row(policy, row, last_known), 0)
 
 
 def wait(
@@ -91,13 +93,13 @@ def is_over(policy: RestartBackoff, retry_at: datetime, now: datetime) -> bool:
     return not now < retry_at <= now + longest
 
 
-def failures_in_a_row(policy: RestartBackoff, row: TaskStatus, ended: datetime) -> int:
+def failures_in_a_row(policy: RestartBackoff, row: TaskStatus, last_known: datetime) -> int:
     """Return the number of failures in a row, including the failure of this attempt.
 
-    It is 1 if the attempt had run for at least `resetAfterSeconds`.
+    It is 1 if the attempt had run for at least `resetAfterSeconds` when it was `last_known` to run.
     """
     if row.started_at is not None:
-        healthy = (ended - row.started_at).total_seconds()
+        healthy = (last_known - row.started_at).total_seconds()
         if healthy >= policy.reset_after_seconds:
             return 1
     return row.failures_in_a_row + 1

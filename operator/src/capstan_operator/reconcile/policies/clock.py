@@ -39,9 +39,10 @@ def seen(view: TaskView, row: TaskStatus, now: datetime) -> TaskView:
         first_seen = row.started_at if row.uid == view.uid else None
         started = min(started, first_seen or now)
     finished = now if _is_ahead(view.finished_at, now) else view.finished_at
-    if (started, finished) == (view.started_at, view.finished_at):
+    silent = now if _is_ahead(view.silent_since, now) else view.silent_since
+    if (started, finished, silent) == (view.started_at, view.finished_at, view.silent_since):
         return view
-    return dataclasses.replace(view, started_at=started, finished_at=finished)
+    return dataclasses.replace(view, started_at=started, finished_at=finished, silent_since=silent)
 
 
 def _is_ahead(at: datetime | None, now: datetime) -> bool:

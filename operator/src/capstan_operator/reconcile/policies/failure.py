@@ -105,6 +105,8 @@ class Failure:
     reason: str = ""
     message: str = ""
     at: datetime | None = None
+    silent_since: datetime | None = None
+    """Since when nothing was known of the attempt, if its node was silent at the end."""
     node: str = ""
 
     def __str__(self) -> str:
@@ -140,6 +142,7 @@ def judge(view: TaskView, *, may_end: bool) -> Failure | None:
         reason=_reason(view),
         message=view.message,
         at=view.finished_at,
+        silent_since=view.silent_since,
         node=view.node,
     )
 
