@@ -88,6 +88,9 @@ def test_the_listen_address_is_a_host_and_a_port(listen: str, host: str, port: i
         ("--lease-namespace", "Team_A", "must be the name of a namespace"),
         ("--lease-name", "", "must be a name of lowercase letters"),
         ("--lease-name", "Leader", "must be a name of lowercase letters"),
+        ("--lease-name", "a..b", "must be a name of lowercase letters"),
+        ("--lease-name", "a.-b", "must be a name of lowercase letters"),
+        ("--lease-name", "a-.b", "must be a name of lowercase letters"),
         ("--lease-name", "a" * 254, "must be a name of lowercase letters"),
     ],
 )
@@ -98,6 +101,11 @@ def test_an_invalid_value_is_reported_with_its_flag(flag: str, value: str, says:
     assert fault.path == flag
     assert says in fault.message
     assert value.lstrip("-") in fault.message
+
+
+@pytest.mark.parametrize("name", ["a", "1-2", "a.b-c.d", "a." * 126 + "a"])
+def test_each_name_that_a_lease_can_have_is_accepted(name: str) -> None:
+    assert settings.read([f"--lease-name={name}"]).lease_name == name
 
 
 def test_two_processes_have_different_identities() -> None:

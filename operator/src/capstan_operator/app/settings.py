@@ -16,7 +16,6 @@ LONGEST_SECONDS = 366 * 86400
 """The longest time that a flag accepts: about a year. It can be added to any current date."""
 MOST_JOB_METRICS = 10_000
 IN_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-_LEASE = r"(?=.{1,253}$)[a-z0-9]([-.a-z0-9]*[a-z0-9])?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +101,12 @@ def _check_names(options: argparse.Namespace) -> None:
     if place and re.fullmatch(names.NAMESPACE, place) is None:
         message = f"must be the name of a namespace, not {place!r}"
         raise Invalid((Fault("--lease-namespace", message),))
-    if re.fullmatch(_LEASE, options.lease_name) is None:
+    lease = options.lease_name
+    if len(lease) > names.MAX_SUBDOMAIN or re.fullmatch(names.DNS_SUBDOMAIN, lease) is None:
         message = (
-            "must be a name of lowercase letters, digits, dashes and dots, not "
-            f"{options.lease_name!r}"
+            "must be a name of lowercase letters, digits, dashes and dots, of at most "
+            f"{names.MAX_SUBDOMAIN} characters, with a letter or a digit at both ends and on both "
+            f"sides of each dot, not {lease!r}"
         )
         raise Invalid((Fault("--lease-name", message),))
 
