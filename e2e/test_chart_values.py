@@ -274,32 +274,50 @@ def test_helm_names_each_wrong_value(helm: Helm) -> None:
         assert any(words in reason for reason in reasons), f"{name}: {message}"
 
 
-DELETED = (
-    *("image.repository", "image.tag", "image.pullPolicy", "replicas", "nodeLostSeconds"),
-    *("resyncSeconds", "progressSeconds", "jobMetrics", "leaseSeconds", "verbose"),
-    *("crds.enabled", "serviceAccount.create", "rbac.create", "rbac.nodes", "rbac.secrets"),
-    *("rbac.aggregate", "admissionPolicy.enabled", "admissionPolicy.serviceAccounts"),
-    *("admissionPolicy.podCreatorsOnly", "podDisruptionBudget.enabled", "networkPolicy.enabled"),
-    *("networkPolicy.apiServerPorts", "metrics.serviceMonitor.enabled"),
-    *("metrics.serviceMonitor.interval", "metrics.rules.enabled", "metrics.rules.runbooks"),
-    "metrics.dashboard.enabled",
+NEEDED = (
+    *("image.repository", "image.tag", "replicas", "nodeLostSeconds", "resyncSeconds"),
+    *("progressSeconds", "jobMetrics", "leaseSeconds", "crds.enabled", "serviceAccount.create"),
+    *("rbac.create", "rbac.nodes", "rbac.secrets", "rbac.aggregate", "admissionPolicy.enabled"),
+    *("admissionPolicy.serviceAccounts", "podDisruptionBudget.enabled"),
+    *("networkPolicy.apiServerPorts", "metrics.serviceMonitor.interval", "metrics.rules.runbooks"),
 )
-"""The values that are not empty by default, except maps, from which a user may delete entries."""
+"""The values without which the objects are wrong, or the operator lacks a right, a protection or
+its standby. A value `null` deletes the default: without ports, for example, the network policy
+would let the operator reach everything.
+"""
+NEEDED_OBJECTS = sorted({name.split(".")[0] for name in NEEDED if "." in name})
+"""The maps without which Helm cannot make the objects."""
+
+
+def missing(helm: Helm, *deleted: str) -> list[str]:
+    """Return the values that Helm misses if these values are deleted."""
+    with pytest.raises(HelmFailed) as error:
+        helm.template(**{name.replace(".", "__"): None for name in deleted})
+    found = re.findall(r"at '/?(\S*)': missing propert(?:y|ies) (.*)", str(error.value))
+    return sorted(
+        f"{place.replace('/', '.')}.{name}".removeprefix(".")
+        for place, names in found
+        for name in re.findall(r"'(\w+)'", names)
+    )
 
 
 def test_helm_names_each_value_that_was_deleted_and_is_needed(helm: Helm) -> None:
-    """A value `null` deletes the default. Without ports, for example, the network policy would let
-    the operator reach everything.
-    """
-    with pytest.raises(HelmFailed) as error:
-        helm.template(**{name.replace(".", "__"): None for name in DELETED})
-    missing = re.findall(r"at '/?(\S*)': missing propert(?:y|ies) (.*)", str(error.value))
-    named = [
-        f"{place.replace('/', '.')}.{name}".removeprefix(".")
-        for place, names in missing
-        for name in re.findall(r"'(\w+)'", names)
-    ]
-    assert sorted(named) == sorted(DELETED)
+    assert missing(helm, *NEEDED) == sorted(NEEDED)
+
+
+@pytest.mark.parametrize("name", NEEDED_OBJECTS)
+def test_helm_names_a_deleted_object_with_values_that_are_needed(name: str, helm: Helm) -> None:
+    assert missing(helm, name) == [name]
+
+
+def test_all_other_values_may_be_deleted(printed: Callable[..., Objects]) -> None:
+    """A file of values may have an empty `affinity:`. It means the default."""
+    others = [case[0] for case in CASES if case[0] not in NEEDED]
+    changed = {"resources": None, "image__pullPolicy": None}
+    deleted = {name.replace(".", "__"): None for name in others}
+    assert printed(**deleted) == printed(**changed)
+    monitoring = ("serviceMonitor", "rules", "dashboard")
+    assert printed(**{f"metrics__{name}": None for name in monitoring}) == printed()
 
 
 LIKE_NUMBERS = ("123", "1e3", "0x1f", "on", "no", "null")
