@@ -90,9 +90,9 @@ def changed_objects_are_repaired(proof: Proof) -> Condition:
     story.until(lambda status: condition(status, "NameConflict"))
     uid = story.job()["metadata"]["uid"]
     kind = {"apiVersion": "capstan.dev/v1alpha1", "kind": "TrainingJob"}
-    # Only those who may delete a Secret may change its owners, and the operator may not. All its
-    # versions must therefore write this owner.
-    owner = {"name": NAME, "uid": uid, "controller": True}
+    # Only those who may delete a Secret may change its owners, and the operator may not. It must
+    # therefore keep an owner that it would write in another way.
+    owner = {"name": NAME, "uid": uid, "controller": True, "blockOwnerDeletion": True}
     owned = {"ownerReferences": [{**kind, **owner}]}
     secret = {"name": f"{NAME}-worker-0-tls-{uid[:8]}", **owned}
     files = {"tls.crt": "", "tls.key": ""}

@@ -26,6 +26,7 @@ from capstan_operator.app.task_client import Identity
 from capstan_operator.kube.errors import ApiError
 from capstan_operator.kube.in_flight import OF_A_NAMESPACE
 from capstan_operator.manifests import certificates as manifests
+from capstan_operator.manifests import labels
 from capstan_operator.manifests import pod as pods
 
 
@@ -207,6 +208,26 @@ def test_a_secret_of_another_owner_is_an_obstacle_and_stays(tmp_path: Path) -> N
             assert found is not None
             assert found.reason == "NameConflict"
             assert here.secrets["digits-ps-0-tls-12345678"] is foreign
+
+    asyncio.run(scenario())
+
+
+def test_a_secret_keeps_the_owner_that_an_earlier_version_wrote(tmp_path: Path) -> None:
+    """Some clusters let only those change the owner who may delete the Secret."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.certificates.ensure(KEY, make_job())
+            owner = labels.owner(make_job())
+            for secret in here.secrets.values():
+                secret["metadata"]["ownerReferences"] = [{"uid": "another"}, owner]
+            here.restart()
+            here.now += timedelta(days=244)
+            here.written()
+            await here.certificates.ensure(KEY, make_job())
+            assert set(here.written()) == set(here.secrets)
+            for secret in here.secrets.values():
+                assert secret["metadata"]["ownerReferences"] == [owner]
 
     asyncio.run(scenario())
 

@@ -154,6 +154,21 @@ def test_a_waiting_gang_is_written_when_its_size_changes_and_after_some_minutes(
     asyncio.run(scenario())
 
 
+def test_a_pod_group_keeps_the_owner_that_an_earlier_version_wrote(tmp_path: Path) -> None:
+    """Some clusters let only those change the owner who may delete the PodGroup."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path, VOLCANO) as here:
+            await here.group(make_job())
+            assert here.existing is not None
+            owner = labels.owner(make_job())
+            here.existing["metadata"]["ownerReferences"] = [{"uid": "another"}, owner]
+            await here.group(make_job(), count=2)
+            assert here.existing["metadata"]["ownerReferences"] == [owner]
+
+    asyncio.run(scenario())
+
+
 def test_a_scheduler_that_is_installed_later_is_noticed(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:

@@ -19,7 +19,7 @@ JOB = make_job()
     ],
     ids=lambda manifest: manifest["kind"],
 )
-def test_an_applied_object_has_the_owner_that_every_version_wrote(manifest: dict[str, Any]) -> None:
+def test_an_applied_object_has_the_same_owner_in_every_version(manifest: dict[str, Any]) -> None:
     """Some clusters let only those change the owner who may delete the object."""
     (owner,) = manifest["metadata"]["ownerReferences"]
     assert owner == {

@@ -186,7 +186,7 @@ class Certificates:
         """Write the authorities after a step. No task counts as seen any longer."""
         after = held.authorities.after(step, self._clock())
         name = manifests.authority_name(job)
-        await self._write(job, name, after.pair, after)
+        await self._write(job, name, await self._read(job, name), after.pair, after)
         held.authorities = after
         held.own, held.again = self._own(after)
         held.seen.clear()
@@ -203,7 +203,7 @@ class Certificates:
         found = await self._read(job, name)
         if found is None:
             authorities = Authorities.make(self._clock())
-            await self._create(job, name, authorities.pair, authorities)
+            await self._write(job, name, None, authorities.pair, authorities)
             return authorities
         try:
             return Authorities.load(_pair(found))
@@ -217,7 +217,7 @@ class Certificates:
     async def _restore(self, job: TrainingJob, authorities: Authorities) -> None:
         name = manifests.authority_name(job)
         if await self._read(job, name) is None:
-            await self._create(job, name, authorities.pair, authorities)
+            await self._write(job, name, None, authorities.pair, authorities)
 
     async def _task(self, job: TrainingJob, task: TaskName, authorities: Authorities) -> _Seen:
         """Make the certificate of a task if it is due."""
@@ -231,7 +231,7 @@ class Certificates:
             if found is not None and not policy.is_due(found, wanted, now):
                 return _Seen(found.made, now + policy.CHECK_EVERY)
         pair = authorities.signer.issue(hosts, now)
-        await (self._create if secret is None else self._write)(job, name, pair, authorities)
+        await self._write(job, name, secret, pair, authorities)
         return _Seen(now, now + policy.CHECK_EVERY)
 
     async def _read(self, job: TrainingJob, name: str) -> dict[str, Any] | None:
@@ -247,19 +247,23 @@ class Certificates:
             raise _Blocked(NAME_CONFLICT, message)
         return found
 
-    async def _create(
-        self, job: TrainingJob, name: str, pair: Pair, authorities: Authorities
-    ) -> None:
-        # If another operator was faster, the next pass reads its Secret: AlreadyExists is raised.
-        wanted = manifests.secret(job, name, _data(pair, authorities))
-        await self._rest.create(paths.secrets(job.metadata.namespace), wanted)
-
     async def _write(
-        self, job: TrainingJob, name: str, pair: Pair, authorities: Authorities
+        self,
+        job: TrainingJob,
+        name: str,
+        found: Mapping[str, Any] | None,
+        pair: Pair,
+        authorities: Authorities,
     ) -> None:
+        """Change the Secret that was `found`, or create it if there is none."""
+        namespace = job.metadata.namespace
         wanted = manifests.secret(job, name, _data(pair, authorities))
-        path = paths.secret(job.metadata.namespace, name)
-        await self._rest.apply(path, wanted, manager=names.FIELD_MANAGER)
+        if found is None:
+            # If another operator was faster, this raises AlreadyExists. The next pass reads again.
+            await self._rest.create(paths.secrets(namespace), wanted)
+            return
+        kept = owners.keep(wanted, found, job.metadata.uid)
+        await self._rest.apply(paths.secret(namespace, name), kept, manager=names.FIELD_MANAGER)
 
 
 def _due_step(held: _Held, are_all_seen: bool, now: datetime) -> Step | None:

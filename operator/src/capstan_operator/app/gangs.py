@@ -100,7 +100,8 @@ class Gangs:
             existing["spec"].get(field) == value for field, value in manifest["spec"].items()
         )
         if not same:
-            await self._rest.apply(path, manifest, manager=names.FIELD_MANAGER)
+            kept = owners.keep(manifest, existing, job.metadata.uid)
+            await self._rest.apply(path, kept, manager=names.FIELD_MANAGER)
         return False
 
     async def _back_end(self, wanted: Gang) -> BackEnd | None:

@@ -22,6 +22,16 @@ def controller(manifest: Manifest, job_name: str) -> Uid | None:
     return None
 
 
+def keep(wanted: Manifest, found: Manifest, job: Uid) -> dict[str, Any]:
+    """Return the manifest `wanted` of an object with the reference to its job as it was `found`.
+
+    With the admission plugin OwnerReferencesPermissionEnforcement, only those may change a field of
+    the reference who may delete the object.
+    """
+    kept = [owner for owner in found["metadata"]["ownerReferences"] if owner["uid"] == job]
+    return {**wanted, "metadata": {**wanted["metadata"], "ownerReferences": kept}}
+
+
 def task(pod: Manifest) -> tuple[TaskName, int] | None:
     """Return the task and the attempt that the labels of a pod name, or None if they name none."""
     labels = pod["metadata"].get("labels") or {}

@@ -15,8 +15,9 @@ from capstan_operator.api.spec import TrainingJob
 def metadata(job: TrainingJob, name: str, *, applied: bool = False) -> dict[str, Any]:
     """Return the metadata of an object that belongs to a job and is deleted with it.
 
-    `applied` says that the object may be applied later. Its owner must then be as earlier versions
-    wrote it: some clusters let only those change the owners of an object who may delete it.
+    `applied` says that the object may be applied later. The reference to its owner must then stay
+    as it was created: some clusters let only those change it who may delete the object. If the
+    operator may read the object, it applies the present reference (`kube.owners.keep`).
     """
     return {
         "name": name,
