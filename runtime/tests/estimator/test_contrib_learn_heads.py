@@ -303,3 +303,32 @@ def test_the_loss_of_several_heads_adds_their_trained_losses_in_an_evaluation_to
     loss, _, metrics = run(head, EVAL, labels, np.zeros((2, 2), "f"), features)
     assert loss == pytest.approx(4 / 2 + 0.5 * 1)
     assert (metrics["loss/first"], metrics["loss/second"]) == (4, 1)
+
+
+def test_an_estimator_with_one_head_is_exported_by_a_strategy(tmp_path: pathlib.Path) -> None:
+    head = learn.regression_head()
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        def optimize(loss: Any) -> Any:
+            step = tf.train.get_global_step()
+            return tf.train.AdagradOptimizer(0.5).minimize(loss, step)
+
+        return head.create_model_fn_ops(
+            features, mode, labels, optimize, logits_input=features["x"]
+        )
+
+    def input_fn() -> Any:
+        x = tf.constant(np.linspace(-1, 1, 20, dtype="f")[:, None])
+        return {"x": x}, 2 * x
+
+    def serving_input_fn() -> Any:
+        x = tf.placeholder(tf.float32, [None, 1])
+        return learn.InputFnOps({"x": x}, None, {"x": x})
+
+    estimator = learn.Estimator(model_fn, str(tmp_path))
+    estimator.fit(input_fn=input_fn, steps=60)
+    strategy = learn.make_export_strategy(serving_input_fn)
+    folder = strategy.export(estimator, str(tmp_path / "out"))
+    with tf.Graph().as_default():
+        served = tf.contrib.predictor.from_saved_model(folder.decode())
+        assert served({"x": [[0.5]]})["scores"][0] == pytest.approx(1, abs=0.2)

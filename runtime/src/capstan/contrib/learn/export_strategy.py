@@ -62,27 +62,28 @@ def make_export_strategy(
     )
 
     def export_fn(estimator: Any, export_dir_base: str, checkpoint_path: Any = None) -> Any:
-        if default_output_alternative_key is not None:
-            estimator = _WithDefault(estimator, default_output_alternative_key)
-        return latest.export(estimator, export_dir_base, checkpoint_path, {}, False)
+        exporting = _Exporting(estimator, default_output_alternative_key)
+        return latest.export(exporting, export_dir_base, checkpoint_path, {}, False)
 
     return ExportStrategy("Servo", export_fn, strip_default_attrs)
 
 
-class _WithDefault:
-    """An estimator that exports with a default head."""
+class _Exporting:
+    """An estimator as an exporter of `tf.estimator` takes it, perhaps with a default head.
 
-    def __init__(self, estimator: Any, key: str) -> None:
-        if isinstance(estimator, core.Estimator):
-            raise ValueError(  # noqa: TRY004 - the key is wrong, not the type
+    Estimators of `tf.contrib.learn` have `export_savedmodel` only.
+    """
+
+    def __init__(self, estimator: Any, key: str | None) -> None:
+        if key is not None and isinstance(estimator, core.Estimator):
+            raise ValueError(
                 "default_output_alternative_key is not supported in core Estimator. Given: " + key
             )
-        self._estimator, self._key = estimator, key
+        self._estimator = estimator
+        self._more = {} if key is None else {"default_output_alternative_key": key}
 
-    def export_savedmodel(self, *args: Any, **kwargs: Any) -> Any:
-        return self._estimator.export_savedmodel(
-            *args, default_output_alternative_key=self._key, **kwargs
-        )
+    def export_saved_model(self, *args: Any, **kwargs: Any) -> Any:
+        return self._estimator.export_savedmodel(*args, **self._more, **kwargs)
 
 
 class InputFnOps(NamedTuple):
