@@ -17,8 +17,8 @@ PART: Final = 0
 """Stands for the width of tiles that are narrower than a vector."""
 
 _UNROLLED: Final = 4
-"""The steps of a pass over neighbours in the left matrix. In a tile that is one vector wide, the
-addresses of a single step take as long as its products."""
+"""The steps of a pass over neighbours in the left matrix, in a tile that is one vector wide. So it
+computes fewer addresses for its few products."""
 
 _AHEAD: Final = 8
 """A tile asks for the row of the right matrix that it will read so many steps later. The rows of a

@@ -31,7 +31,7 @@ def _product_sum(node: NodeContext) -> Function:
 
 
 def _is_stacked(lefts: Sequence[Array], rights: Sequence[Array]) -> bool:
-    """Return whether all products exist, and their results have more numbers than the copies."""
+    """Return whether the matrices fit, and the products have at least as many numbers as they."""
     if any(len(left) != len(right) for left, right in zip(lefts, rights, strict=True)):
         return False
     copied = sum(each.size for each in (*lefts, *rights))
